@@ -66,8 +66,8 @@ class Side:
     def discard(self, numbers: list[int]) -> None:
         self.index.discard(self.index.search(URL, np.array(numbers, np.uint64)).document.tolist())
 
-    def search(self, family: int, keys: list[int], distance: int, most: int) -> list[tuple[int, str, int]]:
-        found = self.index.search(family, np.array(keys, np.uint64), distance, most)
+    def search(self, family: int, keys: list[int], distance: int) -> list[tuple[int, str, int]]:
+        found = self.index.search(family, np.array(keys, np.uint64), distance)
         urls = self.index.fetch(found.document).urls
         return sorted(zip(found.query.tolist(), urls, found.distance.tolist(), strict=True))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from scrapy_neardup import Detector
 from scrapy_neardup.index.lmdb.compaction import due_for_merge
-from scrapy_neardup.index.lmdb.tuning import DEFAULT
+from scrapy_neardup.index.lmdb.environment import DEFAULT
 from scrapy_neardup.index.protocol import Filing
 
 from . import inputs

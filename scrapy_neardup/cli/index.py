@@ -224,19 +224,16 @@ def repair(path: Path | str, as_json: bool) -> None:
     """
     if is_on_server(path):
         raise click.UsageError("An index on a server has no file to be repaired: use its copies.")
-    from scrapy_neardup.index.lmdb.rebuild import rebuild
-    from scrapy_neardup.matching.records import derived_keys
+    from scrapy_neardup.index.lmdb.commands import repair as repair_index
 
     with progress("Repairing"):
-        found = rebuild(path, derived_keys)
+        found = repair_index(path)
     if as_json:
         print_json({**asdict(found), "kept": str(found.kept)})
         return
     print_line(f"Saved {found.documents:,} documents. The damaged file is {found.kept}.")
     if found.gone:
         print_line(f"{found.gone:,} documents are gone: copies of them will pass once.")
-    if found.weaker:
-        print_line(f"{found.weaker:,} documents may have lost a key: some of their copies may pass.")
     if found.revived:
         print_line(
             "Which documents were removed cannot be read: what was forgotten is to be forgotten again."

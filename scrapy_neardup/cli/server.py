@@ -114,7 +114,7 @@ def _documents_of(header: Header, reader: Snapshot) -> tuple[NDArray[np.int64], 
             keys[rows] = _keys(reader, family, numbers)
         else:
             keys[rows] = stored.records["fingerprint"]
-    for first, documents in reader.log(reader.state.flushed, check=True):
+    for first, documents in reader.log(reader.state.flushed):
         among = np.flatnonzero((numbers >= first) & (numbers < first + len(documents.urls)))
         keys[:, among] = documents.keys[:, numbers[among] - first]
     return numbers, Documents(keys, *stored)

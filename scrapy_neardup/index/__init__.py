@@ -1,4 +1,8 @@
-"""Where documents are filed: sorted tables of their keys, their records and their URLs."""
+"""Where documents are filed: sorted tables of their keys, their records and their URLs.
+
+Read `protocol` first: what an index does. `tables` says how keys are filed, `search` how they are found.
+`memory`, `lmdb` and `redis` are the back-ends; `conformance` tests one.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ if TYPE_CHECKING:
     from .fingerprints import FingerprintIndex
     from .header import Header
     from .lmdb.index import LmdbIndex
-    from .matches import Matches
     from .memory import MemoryIndex
     from .protocol import Documents, Index, Stored
+    from .search import Matches
     from .stores import open_index
 
 __all__ = [
@@ -34,7 +38,7 @@ __getattr__ = importing_late(
         "FingerprintIndex": ".fingerprints",
         "Header": ".header",
         "LmdbIndex": ".lmdb.index",
-        "Matches": ".matches",
+        "Matches": ".search",
         "MemoryIndex": ".memory",
         "open_index": ".stores",
         **dict.fromkeys(("Documents", "Index", "Stored"), ".protocol"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +18,14 @@ from .tables import DISTANCE, LAYOUTS, TABLES, Family, PermutedTables
 
 if TYPE_CHECKING:
     import os
-    from types import TracebackType
 
     from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Self
 
-    from .matches import Matches
+    from .search import Matches
 
 
-class FingerprintIndex:
+class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
     """Finds every stored fingerprint within a Hamming distance, exactly.
 
     >>> with FingerprintIndex.open(None) as index:
@@ -102,8 +102,7 @@ class FingerprintIndex:
             raise ConfigurationError(
                 f"A number of a document is {row.min()}: use those that search has given."
             )
-        stored = self._index.fetch(row)
-        fingerprints: NDArray[np.uint64] = stored.records["fingerprint"]
+        fingerprints: NDArray[np.uint64] = self._index.fetch(row).records["fingerprint"]
         return fingerprints
 
     def gauges(self) -> dict[str, int]:
@@ -120,12 +119,7 @@ class FingerprintIndex:
             self._closed = True
             self._index.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 

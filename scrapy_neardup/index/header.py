@@ -1,13 +1,15 @@
-"""What an index was made with.
+"""What an index was made with, and how stored bytes are read.
 
-Fingerprints that are made in another way cannot be compared with its own, so an index is not opened with
+Fingerprints that are made in another way cannot be compared with those of an index, so it is not opened with
 other parameters.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 import uuid
+import zlib
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
@@ -18,18 +20,48 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.arguments import require_type, require_whole
-from scrapy_neardup.errors import IndexMismatch
+from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
 
-from .decoding import decoding
 from .tables import Family, PermutedTables
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 #: Version of the layout on disk.
-FORMAT = 2
+FORMAT = 3
 #: No index has more tables, keys a document or bytes a record: this library has written no header with more.
 _MOST_TABLES, _MOST_KEYS, _MOST_BYTES = 1 << 12, 1 << 12, 1 << 16
+#: The errors that reading a damaged value may raise.
+UNREADABLE = (
+    IndexError,
+    KeyError,
+    OverflowError,
+    RecursionError,
+    SyntaxError,  # of a description of records
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
+
+
+class decoding:  # noqa: N801  # as a generator it would make each search slower
+    """A block in which errors of reading a stored value, *what*, become `IndexCorrupted`."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UNREADABLE):
+            raise damaged(f"{self._what} cannot be read ({error})") from error
+
+
+def damaged(what: str) -> IndexCorrupted:
+    """Return the error for damage that *what* describes."""
+    return IndexCorrupted(f"{what}: run `scrapy-neardup index check`.")
 
 
 @dataclass(frozen=True)
@@ -56,9 +88,9 @@ class Header:
     @cached_property
     def rows(self) -> tuple[slice, ...]:
         """Where the keys of each family are among those of a document."""
-        stops = list(accumulate(family.keys for family in self.families))
+        stops = accumulate((family.keys for family in self.families), initial=0)
         return tuple(
-            slice(stop - family.keys, stop) for family, stop in zip(self.families, stops, strict=True)
+            slice(start, start + family.keys) for start, family in zip(stops, self.families, strict=False)
         )
 
     @cached_property
@@ -77,19 +109,15 @@ class Header:
 
     @classmethod
     def from_json(cls, data: bytes) -> Header:
-        """Parse; raises `IndexCorrupted` or, for the format of a newer version, `IndexMismatch`."""
+        """Parse; raises `IndexCorrupted` or, for the format of another version, `IndexMismatch`."""
         with decoding("The header of the index"):
             fields = json.loads(data)
             version = int(fields["format"])
-        if version < FORMAT:
-            raise IndexMismatch(
-                f"The index has format {version}, which this version of scrapy-neardup no longer knows: "
-                "start anew with NEARDUP_RESET or reset=True, or use another index."
-            )
-        if version > FORMAT:
+        if version != FORMAT:
+            remedy = "upgrade scrapy-neardup" if version > FORMAT else "reset it (NEARDUP_RESET, reset=True)"
             raise IndexMismatch(
                 f"The index has format {version} and this version of scrapy-neardup knows format {FORMAT}: "
-                "upgrade scrapy-neardup, or use another index."
+                f"{remedy}, or use another index."
             )
         with decoding("The header of the index"):
             fields["families"] = tuple(
@@ -105,21 +133,18 @@ class Header:
 
         Parameters to *ignore*, or that one of the two leaves empty, are not compared.
         """
-        ours: dict[str, Any] = {"tables": self.families, "record": self.record, **self.parameters}
-        theirs: dict[str, Any] = {"tables": wanted.families, "record": wanted.record, **wanted.parameters}
-        different = [
-            name
-            for name, value in theirs.items()
-            if name not in ignore and value != "" and ours.get(name) not in ("", value)
+        differences = [
+            "{}: index {}, now {}".format(name, *_differing(self.parameters.get(name), value))
+            for name, value in wanted.parameters.items()
+            if name not in ignore and value != "" and self.parameters.get(name) not in ("", value)
         ]
-        if different:
-            named = [name for name in different if name not in ("tables", "record")]
-            # Another scheme has other tables and records, too, which would say it less plainly.
-            differences = [
-                "{}: index {}, now {}".format(name, *map(_show, _differing(ours.get(name), theirs[name])))
-                for name in named
-            ]
-            differences += [_layout(self, wanted)] * (not named)
+        # Another scheme has other tables and records, too, which would say it less plainly.
+        if not differences and self.families != wanted.families:
+            differences = [f"tables: index {_show(self.families)}, now {_show(wanted.families)}"]
+        if not differences and self.record != wanted.record:
+            names = {name for name, _ in self.record} ^ {name for name, _ in wanted.record}
+            differences = [f"its records have {', '.join(sorted(names)) or 'fields'} otherwise"]
+        if differences:
             raise IndexMismatch(
                 f"The index in {where} was made with other parameters ({'; '.join(differences)}): "
                 "use the same parameters, another index, or reset the index (NEARDUP_RESET = True, "
@@ -144,22 +169,12 @@ def _require_possible(header: Header) -> None:
 def _differing(ours: Any, theirs: Any) -> tuple[Any, Any]:
     """Return what differs in two values of a parameter: of two dicts, such as features, the entries."""
     if not isinstance(ours, dict) or not isinstance(theirs, dict):
-        return ours, theirs
+        return "none" if ours is None else ours, "none" if theirs is None else theirs
     names = [name for name in ours | theirs if ours.get(name) != theirs.get(name)]
     first, second = ({name: value[name] for name in names if name in value} for value in (ours, theirs))
     return first, second
 
 
-def _layout(ours: Header, wanted: Header) -> str:
-    if ours.families != wanted.families:
-        return f"tables: index {_show(ours.families)}, now {_show(wanted.families)}"
-    names = [{name for name, _ in header.record} for header in (ours, wanted)]
-    return f"its records have {', '.join(sorted(names[0] ^ names[1])) or 'fields'} otherwise"
-
-
-def _show(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "+".join(
-            f"{len(family.tables)}" + (f"×{family.keys}" if family.keys > 1 else "") for family in value
-        )
-    return "none" if value is None else str(value)
+def _show(families: tuple[Family, ...]) -> str:
+    """Return how many tables each family has, and how many keys a document has in it if they are several."""
+    return "+".join(f"{len(each.tables)}" + f"×{each.keys}" * (each.keys > 1) for each in families)

@@ -1,15 +1,13 @@
 """Pending documents that other processes hold, and those of this process that others wait for.
 
-In a store that several processes share, a document may stay pending after the process that holds it has died.
-So each pending document there has a lease: a time until which it holds. Its holder renews the lease while it
-lives. A document whose lease has run out counts as released. A store keeps the time itself, because the
-clocks of machines differ: it is told and asked how many seconds a lease still has.
+In a store that several processes share, a pending document has a lease: a time until which it holds. Its
+holder renews it while it lives; a document whose lease has run out counts as released. The store keeps the
+time, because the clocks of machines differ: it is told and asked how many seconds a lease still has.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -21,7 +19,7 @@ Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
-#: A lease is renewed when this part of it is over, so that several renewals may fail before it runs out.
+#: Leases are renewed as often as this part of one is over, so that several renewals may fail.
 RENEWED_AFTER = 1 / 4
 
 
@@ -82,11 +80,11 @@ class LeasedDocument:
 class Leases:
     """The leases that matter to one user of a shared store: those of its own documents, and of awaited ones.
 
-    A thread renews the leases of this user's pending documents. Every *poll_seconds* it asks the store for
-    the documents of others that somebody here waits for. *renew* is called with the numbers of documents
-    whose leases shall last *seconds* from now on, *ask* returns the lease of each document of some numbers.
-    Both may raise any error while the store cannot be reached: they are tried again, and a document that is
-    waited for lapses when its lease does.
+    Every *poll_seconds* a thread asks the store for the documents of others that somebody here waits for, and
+    renews the leases of this user's own if that is due. *renew* is called with the numbers of documents whose
+    leases shall last *seconds* from now on, *ask* returns the lease of each document of some numbers. Both
+    may raise any error while the store cannot be reached: they are tried again, and a document that is waited
+    for lapses when its lease does.
     """
 
     def __init__(
@@ -100,28 +98,24 @@ class Leases:
         self.seconds = seconds
         self._renew = renew
         self._ask = ask
-        self._poll_seconds = poll_seconds
+        self._poll_seconds = min(poll_seconds, seconds * RENEWED_AFTER)
         self._held: set[int] = set()
         self._waited: set[LeasedDocument] = set()
-        #: When to renew and to ask next, by `time.monotonic`.
-        self._renew_at = self._ask_at = math.inf
         #: Whether the last call of the store has failed: it is logged once.
         self._failing = False
-        self._closed = False
-        self._wake = threading.Condition()
+        self._closing = threading.Event()
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def hold(self, number: int) -> None:
         """Renew the lease of a document of this process from now on. The store has just given it one."""
-        with self._wake:
+        with self._lock:
             self._held.add(number)
-            if self._renew_at == math.inf:
-                self._renew_at = time.monotonic() + self.seconds * RENEWED_AFTER
-                self._start()
+            self._start()
 
     def drop(self, number: int) -> None:
         """No longer renew the lease: the document is settled, and the store knows."""
-        with self._wake:
+        with self._lock:
             self._held.discard(number)
 
     def watch(self, url: str, number: int, lease: Lease) -> LeasedDocument:
@@ -130,11 +124,9 @@ class Leases:
 
     def wait_for(self, document: LeasedDocument) -> None:
         """Ask for *document* until it is settled."""
-        with self._wake:
+        with self._lock:
             self._waited.add(document)
-            if self._ask_at == math.inf:
-                self._ask_at = time.monotonic() + self._poll_seconds
-                self._start()
+            self._start()
 
     def ask(self, documents: Sequence[LeasedDocument]) -> None:
         """Ask the store for *documents* now, and tell those who wait for them."""
@@ -146,47 +138,28 @@ class Leases:
 
     def close(self) -> None:
         """End the thread. What is still held lapses, and nobody is told any more of what is waited for."""
-        with self._wake:
-            self._closed = True
-            self._wake.notify_all()
+        self._closing.set()
         if self._thread is not None:
             self._thread.join()
 
     def _start(self) -> None:
-        """Have the thread look at what is new. Needs the lock."""
-        if self._thread is None and not self._closed:
+        if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="neardup-leases", daemon=True)
             self._thread.start()
-        self._wake.notify_all()
 
     def _run(self) -> None:
         """Renew and ask whatever is due, until this is closed."""
-        while True:
-            with self._wake:
-                if self._closed:
-                    return
-                wait = min(self._renew_at, self._ask_at) - time.monotonic()
-                if wait > 0:
-                    self._wake.wait(None if wait == math.inf else wait)
-                    continue
-                renewed, asked = self._due(time.monotonic())
-            if renewed:
-                self._try(self._renew, renewed)
-            if asked:
-                self.ask(asked)
-
-    def _due(self, now: float) -> tuple[list[int], list[LeasedDocument]]:
-        """Return what has to be renewed and asked for *now*, and set the next times. Needs the lock."""
-        renewed: list[int] = []
-        asked: list[LeasedDocument] = []
-        if self._renew_at <= now:
-            renewed = list(self._held)
-            self._renew_at = now + self.seconds * RENEWED_AFTER if renewed else math.inf
-        if self._ask_at <= now:
-            self._waited = {document for document in self._waited if document.confirmed is None}
-            asked = list(self._waited)
-            self._ask_at = now + self._poll_seconds if asked else math.inf
-        return renewed, asked
+        renew_at = time.monotonic() + self.seconds * RENEWED_AFTER
+        while not self._closing.wait(self._poll_seconds):
+            with self._lock:
+                held = list(self._held) if time.monotonic() >= renew_at else []
+                self._waited = {document for document in self._waited if document.confirmed is None}
+                waited = list(self._waited)
+            if held:
+                self._try(self._renew, held)
+                renew_at = time.monotonic() + self.seconds * RENEWED_AFTER
+            if waited:
+                self.ask(waited)
 
     def _try(self, call: Callable[[Sequence[int]], Result], numbers: Sequence[int]) -> Result | None:
         """Return what *call* returns for *numbers*; None if it raises, because the store is out of reach."""

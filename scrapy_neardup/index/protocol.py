@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .header import Header
-    from .matches import Matches
     from .reservation import Reservation
+    from .search import Matches
 
 __all__ = ["MOST_NOTE", "Documents", "Filing", "Found", "Index", "Lookup", "Pending", "Stored"]
 
@@ -29,8 +30,7 @@ class Stored(NamedTuple):
     records: NDArray[Any]
     #: The URL of each.
     urls: list[str]
-    #: What was noted of each when it was confirmed, in at most `reservation.MOST_NOTE` bytes that the index
-    #: does not look into; b"" for nothing.
+    #: What was noted of each when it was confirmed: at most `MOST_NOTE` bytes, b"" for nothing.
     notes: list[bytes]
 
     def take(self, rows: NDArray[np.int64] | slice) -> Stored:
@@ -40,30 +40,22 @@ class Stored(NamedTuple):
     @classmethod
     def concatenate(cls, parts: Sequence[Stored]) -> Stored:
         """Return the rows of all *parts*, of which there must be one."""
-        return cls(
-            np.concatenate([part.records for part in parts]),
-            [url for part in parts for url in part.urls],
-            [note for part in parts for note in part.notes],
-        )
+        records, urls, notes = zip(*parts, strict=True)
+        return cls(np.concatenate(records), [*chain(*urls)], [*chain(*notes)])
 
 
 class Documents(NamedTuple):
-    """Some documents to be stored, row by row."""
+    """Some documents to be stored, row by row: keys, then as in `Stored`."""
 
     #: The keys of each family, one family after another: uint64[keys, n].
     keys: NDArray[np.uint64]
-    #: The record of each, of the dtype that the index was made with.
     records: NDArray[Any]
-    #: The URL of each.
     urls: list[str]
-    #: The note of each: see `Stored.notes`.
     notes: list[bytes]
 
     def take(self, rows: NDArray[np.int64] | slice) -> Documents:
         """Return some of the rows, in the order of *rows*."""
-        return Documents(
-            self.keys[:, rows], self.records[rows], _take(self.urls, rows), _take(self.notes, rows)
-        )
+        return Documents(self.keys[:, rows], *self.stored.take(rows))
 
     @property
     def stored(self) -> Stored:
@@ -73,12 +65,8 @@ class Documents(NamedTuple):
     @classmethod
     def concatenate(cls, parts: Sequence[Documents]) -> Documents:
         """Return the rows of all *parts*, of which there must be one."""
-        return cls(
-            np.concatenate([part.keys for part in parts], axis=1),
-            np.concatenate([part.records for part in parts]),
-            [url for part in parts for url in part.urls],
-            [note for part in parts for note in part.notes],
-        )
+        keys = np.concatenate([part.keys for part in parts], axis=1)
+        return cls(keys, *Stored.concatenate([part.stored for part in parts]))
 
 
 def _take(values: list[Value], rows: NDArray[np.int64] | slice) -> list[Value]:
@@ -89,13 +77,10 @@ class Lookup(NamedTuple):
     """One way to look for documents: by their keys of a *family* that differ in at most *distance* bits.
 
     A key that more than *most* documents match is passed over, unless *most* is 0: a stock phrase tells
-    nothing.
-
-    The other two bound the work, whatever is stored; 0 is no bound. At most *nearest* documents are found:
-    those with the most keys in common, of equal ones those that differ in the fewest bits, of equal ones
-    those that were filed first. If more than *compared* stored keys share a prefix with the document's key,
-    an index may pass over those that share the shortest prefixes. Which documents are found depends on what
-    is stored, not on how it is arranged.
+    nothing. The other two bound the work; 0 is no bound. At most *nearest* documents are found: those with
+    the most keys in common, of equal ones those that differ in the fewest bits, of equal ones those that were
+    filed first. If more than *compared* stored keys share a prefix with the document's key, an index may pass
+    over those that share the shortest prefixes. What is found depends on what is stored, not on how.
     """
 
     family: int
@@ -123,12 +108,11 @@ class Found(NamedTuple):
 
     def take(self, rows: NDArray[np.int64]) -> Found:
         """Return some of the rows, in the order of *rows* (int64[k])."""
-        pending = [self.pending[row] for row in rows.tolist()]
         return self._replace(
             documents=self.documents[rows],
             shared=self.shared[:, rows],
             stored=self.stored.take(rows),
-            pending=pending,
+            pending=_take(self.pending, rows),
         )
 
 
@@ -145,10 +129,9 @@ class Pending(Protocol):
     """A document whose page nobody knows yet to be stored. It may be held by another process or machine.
 
     Where documents outlive the process that holds them, each has a lease, which the holder renews while it
-    lives. A document whose lease has run out counts as released: it is no longer found, and who waits for it
-    is told. Its holder may confirm it nevertheless, and then it is filed anew, beside whatever has been filed
-    meanwhile. So two copies may be kept, but no page is lost. `Reservation` is the handle in the process that
-    holds it, `leases.LeasedDocument` in others.
+    lives. A document whose lease has run out counts as released. Its holder may confirm it nevertheless; then
+    it is filed anew, so two copies may be kept, but no page is lost. `Reservation` is the handle in the
+    process that holds it, `leases.LeasedDocument` in others.
     """
 
     @property
@@ -157,20 +140,14 @@ class Pending(Protocol):
 
     @property
     def confirmed(self) -> bool | None:
-        """True once it is confirmed, False once it is released, None while it is pending.
-
-        That is as far as this process knows; it asks nobody, so an event loop may read it.
-        """
+        """True once it is confirmed, False once released, None while pending, as far as is known here."""
 
     @property
     def holds_until(self) -> float:
         """The time by `time.monotonic` when its lease ends unless it is renewed; infinite without a lease."""
 
     def poll(self) -> bool | None:
-        """Find out whether it is settled now, which may take as long as the network does.
-
-        Returns `confirmed`.
-        """
+        """Find out whether it is settled now, perhaps over the network; returns `confirmed`."""
 
     def add_done_callback(self, callback: Callable[[Any], object]) -> None:
         """Call *callback* with this handle once it is no longer pending, in any thread; at once if it is not.
@@ -204,12 +181,8 @@ class Index(Protocol):
         reservation, or None if *decide* wants nothing filed.
         """
 
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
-        """Find every document that has a key within *distance* bits of one of *keys* (uint64[n]).
-
-        A key that more than *most* documents match is passed over, unless *most* is 0. All documents of the
-        index count, pending ones too.
-        """
+    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
+        """Find every document with a key within *distance* bits of one of *keys* (uint64[n])."""
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
         """Find every document that has one of *keys* (uint64[n]), and what is stored of each, row by row."""

@@ -13,15 +13,11 @@ if TYPE_CHECKING:
 MOST_NOTE = 4096
 
 
-#: Bytes of the longest note of a document.
-MOST_NOTE = 4096
-
-
 class Reservation:
-    """A pending document that is held in this process.
+    """A pending document that is held in this process: a `Pending` to those who wait for it.
 
     Others match it at once; only ``confirm`` makes it last. The first of ``confirm`` and ``release`` settles
-    it, later calls do nothing. It is a `Pending` to those who wait for it.
+    it, later calls do nothing.
     """
 
     #: As long as this process lives.

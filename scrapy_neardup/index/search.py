@@ -1,4 +1,8 @@
-"""Searching an index of several parts, such as runs and a memtable: what they find is put together here."""
+"""Searching sorted tables and putting together what parts of an index find.
+
+A table is a pair of arrays, one of keys, one of documents (`Entries`). What is found are pairs of a query and
+a document (`Matches`), or for one document the documents that it meets (`Met`).
+"""
 
 from __future__ import annotations
 
@@ -6,79 +10,162 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .matches import Matches
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from .tables import PermutedTables
+    from .tables import Family
 
-    #: Yields what one part of an index finds of some keys; see `search_all`.
-    Search = Callable[[NDArray[np.uint64]], Iterator[Matches]]
-
-#: At most so many rows of matches are put in order at a time (4 M of them take some 400 MB).
+#: Keys that have more matches than that are searched in parts (4 M take some 400 MB to sort).
 ROWS = 1 << 22
-#: Keys that have more matches than that are cut into so many slices.
-SLICES = 8
 #: Beyond all numbers of documents on disk, and of those on a server.
-_NEWER = 1 << 60
-#: So many documents of one distance, or of one key, are looked at together.
-PIECE = 1 << 10
-#: Where only the least of many values are wanted, a sample of about `PIECE` of them is sorted first. Its
-#: value with this place is the border up to which all values are sorted.
-SAMPLED = 16
+_NEWER = 1 << 57
+#: Bits of an age, see `age`. Those above are left for a distance.
+_AGE_BITS = 58
 
 
-def search_all(searches: Sequence[Search], keys: NDArray[np.uint64], most: int, rows: int = ROWS) -> Matches:
-    """Return what all *searches* find of *keys* (uint64[n]), each pair of key and document once.
+class Entries(NamedTuple):
+    """The entries of a table, or of a part of one, sorted by key."""
 
-    A key that more than *most* documents match is passed over, unless *most* is 0. The searches are of parts
-    of an index that have no document in common. A search may yield a pair several times. Of a key that more
-    than *most* documents match, it need not yield more than one document beyond *most*.
+    #: Permuted keys: uint64[n], ascending.
+    keys: NDArray[np.uint64]
+    #: The document of each: uint32[n].
+    documents: NDArray[np.uint32]
 
-    Keys that have more than so many *rows* of matches are cut into slices, which are searched one by one. So
-    the memory needed is twice that of the result, and some *rows* besides, unless a single key has more.
+    def between(self, low: int, high: int) -> Entries:
+        """Return the entries whose keys lie in [low, high] as views."""
+        start = self.keys.searchsorted(np.uint64(low), "left")
+        stop = self.keys.searchsorted(np.uint64(high), "right")
+        return Entries(self.keys[start:stop], self.documents[start:stop])
+
+
+NOTHING = Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
+
+
+def flatten(
+    family: Family, keys: NDArray[np.uint64], documents: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
+    """Return the keys (uint64[m]) under which *documents* (uint32[n]) are filed, and the document of each.
+
+    *keys* are uint64[family.keys, n].
     """
-    whole = _gather(searches, keys, most, rows)
-    if whole is not None:
-        return whole
-    parts: list[Matches] = []
-    waiting = _slices_of(0, len(keys))
-    while waiting:
-        start, stop = waiting.pop()
-        part = _gather(searches, keys[start:stop], most, rows)
-        if part is None:
-            waiting += _slices_of(start, stop)
-        else:
-            parts.append(part._replace(query=part.query + start) if start else part)
-    return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    has = family.has(keys).T
+    return keys.T[has], np.repeat(documents, has.sum(axis=1))
 
 
-def _slices_of(start: int, stop: int) -> list[tuple[int, int]]:
-    """Cut a range into slices, the last one first."""
-    size = max(1, (stop - start) // SLICES)
-    return [(low, min(low + size, stop)) for low in reversed(range(start, stop, size))]
+def sort_entries(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Entries:
+    """Sort entries by key. Equal keys keep their order, so that the same documents give the same bytes."""
+    # Numbers made of the upper bits of a key and of its row sort four times as fast as rows by key. Two keys
+    # seldom have the same upper bits; if some do, the second sort has little to do.
+    low = np.uint64((1 << len(keys).bit_length()) - 1)
+    order = np.sort((keys & ~low) | np.arange(len(keys), dtype=np.uint64)) & low
+    entries = Entries(keys[order], documents[order])
+    return merge_entries([entries, NOTHING]) if (entries.keys[1:] < entries.keys[:-1]).any() else entries
 
 
-def _gather(searches: Sequence[Search], keys: NDArray[np.uint64], most: int, rows: int) -> Matches | None:
-    """Return what all *searches* find of *keys*.
+def merge_entries(parts: Sequence[Entries]) -> Entries:
+    """Merge sorted *parts*, of which there is at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    keys = np.concatenate([part.keys for part in parts])
+    order = np.argsort(keys, kind="stable")  # a merge sort: quick for sorted parts
+    return Entries(keys[order], np.concatenate([part.documents for part in parts])[order])
 
-    Returns None if several keys have more than so many *rows* together.
+
+def is_member(values: NDArray[np.integer], among: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which of *values* (n) are in *among* (int64[m], ascending): bool[n]."""
+    if not len(among):
+        return np.zeros(len(values), dtype=bool)
+    place = np.minimum(np.searchsorted(among, values), len(among) - 1)
+    found: NDArray[np.bool_] = among[place] == values
+    return found
+
+
+def look_up(
+    entries: Entries,
+    keys: NDArray[np.uint64],
+    probes: NDArray[np.uint64],
+    prefix_bits: int,
+    distance: int,
+    at_once: int,
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]]:
+    """Compare each of *keys* (uint64[n]) with entries that share *prefix_bits* with its probe (uint64[n]).
+
+    Yields arrays of position in *keys*, document and distance for those at most *distance* bits away. So many
+    entries are compared *at_once* that memory is bounded, unless a single key has more.
     """
-    found: list[Matches] = []
-    size = 0
-    for search in searches:
-        for matches in search(keys):
-            found.append(matches)
-            size += len(matches.query)
-            if size > rows and len(keys) > 1:
-                return None
-    whole = Matches.gather(found)
-    if most and len(whole.query) > most:
-        return whole.take(np.bincount(whole.query)[whole.query] <= most)
-    return whole
+    suffix = np.uint64((1 << (64 - prefix_bits)) - 1)
+    first = entries.keys.searchsorted(probes & ~suffix, "left")
+    last = entries.keys.searchsorted(probes | suffix, "right")
+    counts = last - first
+    ends = np.cumsum(counts)
+    begin = 0
+    while begin < len(keys):
+        done = ends[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, done + at_once, "right")))
+        part = counts[begin:end]
+        query = np.repeat(np.arange(begin, end), part)
+        place = np.arange(len(query)) + np.repeat(first[begin:end] - (ends[begin:end] - part - done), part)
+        bits = np.bitwise_count(entries.keys[place] ^ keys[query])
+        (near,) = (bits <= distance).nonzero()
+        if len(near):
+            yield query[near], entries.documents[place[near]], bits[near]
+        begin = end
+
+
+class Matches(NamedTuple):
+    """Pairs of a query and a stored document, one row each, in order of query, then document."""
+
+    #: Position of the key in the query: int64[n].
+    query: NDArray[np.int64]
+    #: Number of the document: int64[n]. Documents not yet on disk have negative numbers.
+    document: NDArray[np.int64]
+    #: Bits in which the two keys differ, of the closest key if a document has several: uint8[n].
+    distance: NDArray[np.uint8]
+
+    def take(self, rows: NDArray[np.bool_]) -> Matches:
+        """Return some of the rows."""
+        return Matches(self.query[rows], self.document[rows], self.distance[rows])
+
+    @classmethod
+    def gather(cls, parts: Sequence[Matches]) -> Matches:
+        """Put *parts* together, each pair once: it may have been found in several tables, by several keys."""
+        if not parts:
+            return NO_MATCHES
+        query, document, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.lexsort((distance, document, query))
+        query, document, distance = query[order], document[order], distance[order]
+        new = np.ones(len(query), dtype=bool)
+        new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
+        return cls(query[new], document[new], distance[new])
+
+
+NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
+
+
+def search_all(
+    search: Callable[[NDArray[np.uint64]], Iterator[Matches]], keys: NDArray[np.uint64], rows: int = ROWS
+) -> Matches:
+    """Return what *search* yields for *keys* (uint64[n]), each pair of key and document once.
+
+    The memory needed is twice that of the result and some *rows* besides, unless a single key has more.
+    """
+    found, size = [], 0
+    for matches in search(keys):
+        found.append(matches)
+        size += len(matches.query)
+        if size > rows and len(keys) > 1:
+            del found, matches
+            step = max(1, len(keys) // 8)
+            starts = range(0, len(keys), step)
+            parts = [search_all(search, keys[start : start + step], rows) for start in starts]
+            return Matches(
+                np.concatenate([part.query + start for part, start in zip(parts, starts, strict=True)]),
+                np.concatenate([part.document for part in parts]),
+                np.concatenate([part.distance for part in parts]),
+            )
+    return Matches.gather(found)
 
 
 class Met(NamedTuple):
@@ -96,13 +183,12 @@ class Met(NamedTuple):
 NONE_MET = Met(np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-def met(matches: Matches) -> Met:
-    """Return the documents of *matches*, all that a lookup found."""
-    if not len(matches.document):
+def met(counts: Mapping[int, int]) -> Met:
+    """Return the documents that have so many keys in common with the one that is looked up."""
+    if not counts:
         return NONE_MET
-    # For a few numbers np.unique takes longer.
-    numbers = np.array(sorted(set(matches.document.tolist())), np.int64)
-    return Met(numbers, np.bincount(numbers.searchsorted(matches.document), minlength=len(numbers)))
+    numbers = sorted(counts)
+    return Met(np.array(numbers, np.int64), np.array([counts[number] for number in numbers], np.int64))
 
 
 def most_shared(found: Met, count: int) -> Met:
@@ -113,43 +199,27 @@ def most_shared(found: Met, count: int) -> Met:
     return Met(found.documents[rows], found.shared[rows], crowded=True)
 
 
-def closest(
-    parts: Sequence[Matches],
-    count: int,
-    gone: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None = None,
-) -> Met:
+def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_MATCHES.document) -> Met:
     """Return the *count* documents of *parts* that differ in the fewest bits, of equal ones the oldest.
 
-    A document may come several times. *gone* says which documents do not count, bool[n] for int64[n].
+    A document may come several times. Those of *gone* (int64[n], ascending) do not count.
     """
     if not parts:
         return NONE_MET
     documents = np.concatenate([part.document for part in parts])
     distances = np.concatenate([part.distance for part in parts])
-    chosen: dict[int, None] = {}
-    for distance in range(int(distances.max()) + 1):
-        ages = age(documents[distances == distance])
-        for some in _ascending(ages, PIECE):
-            piece = from_age(some)
-            chosen.update(dict.fromkeys((piece if gone is None else piece[~gone(piece)]).tolist()))
-            if len(chosen) > count:
-                return _of_chosen(list(chosen)[:count], crowded=True)
-    return _of_chosen(list(chosen))
-
-
-def _ascending(values: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
-    """Yield *values* (int64[n]) in ascending order, *size* at a time; the first ones without sorting all."""
-    step = len(values) // size
-    if step > 2 * SAMPLED:
-        # About the share SAMPLED / size of all values is below this one of the sample.
-        border = np.sort(values[::step])[SAMPLED]
-        yield from _slices(np.sort(values[values <= border]), size)
-        values = values[values > border]
-    yield from _slices(np.sort(values), size)
-
-
-def _slices(values: NDArray[np.int64], size: int) -> Iterator[NDArray[np.int64]]:
-    return (values[start : start + size] for start in range(0, len(values), size))
+    order = age(documents).astype(np.uint64) | distances.astype(np.uint64) << np.uint64(_AGE_BITS)
+    if len(gone):
+        order = order[~is_member(documents, gone)]
+    size = 16 * (count + 1)
+    while True:
+        least = np.partition(order, size - 1)[:size] if len(order) > size else order
+        ages = [*dict.fromkeys((np.sort(least) & np.uint64((1 << _AGE_BITS) - 1)).tolist())]
+        if len(ages) > count or len(least) == len(order):
+            break
+        size *= 8
+    chosen = sorted(age if age < _NEWER else _NEWER - age for age in ages[:count])
+    return Met(np.array(chosen, np.int64), np.ones(len(chosen), np.int64), crowded=len(ages) > count)
 
 
 def age(documents: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -157,29 +227,4 @@ def age(documents: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Those that are not yet on disk have descending negative numbers, and are newer than all others.
     """
-    return np.where(documents < 0, _NEWER - documents, documents) if (documents < 0).any() else documents
-
-
-def from_age(ages: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Undo `age`."""
-    return np.where(ages > _NEWER, _NEWER - ages, ages)
-
-
-def _of_chosen(documents: list[int], *, crowded: bool = False) -> Met:
-    return Met(np.array(sorted(documents), np.int64), np.ones(len(documents), np.int64), crowded)
-
-
-def make_probes(
-    tables: PermutedTables, keys: NDArray[np.uint64], distance: int
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64], int]]:
-    """Yield the probes of *keys* (uint64[n]) in each table, one a row, and the bits of its prefix.
-
-    A row has the position of its key in *keys* (int64), the key as the table permutes it, and the probe
-    (uint64 both).
-    """
-    query = np.arange(len(keys))
-    for permuted, flips, bits in zip(
-        tables.keys(keys), tables.flips(distance), tables.prefix_bits, strict=True
-    ):
-        probes = (permuted[:, np.newaxis] ^ np.array(flips, np.uint64)).ravel()
-        yield query.repeat(len(flips)), permuted.repeat(len(flips)), probes, bits
+    return np.where(documents < 0, _NEWER - documents, documents)

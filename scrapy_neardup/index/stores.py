@@ -22,22 +22,11 @@ if TYPE_CHECKING:
     from .protocol import Index
 
 #: The schemes of URLs of indexes on a server.
-SERVERS = (
-    "redis",
-    "rediss",
-    "unix",
-    "redis+sentinel",
-    "rediss+sentinel",
-    "redis+cluster",
-    "rediss+cluster",
-)
+SERVERS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 #: The module of this package that opens the URLs of each scheme other than ``file``. Its function
 #: ``open_url`` takes the URL, the header wanted and, by name, *ignore*, *window* and *reset*, all as
 #: `open_index` does.
-BACKENDS = {
-    "memory": ".memory",
-    **dict.fromkeys(SERVERS, ".redis"),
-}
+BACKENDS = {"memory": ".memory", **dict.fromkeys(SERVERS, ".redis")}
 #: What is taken for a URL: a scheme that is known, or any with two slashes. Other text is the name of a
 #: directory.
 _URL = re.compile(rf"(?:file|{'|'.join(map(re.escape, BACKENDS))}):|[a-z][a-z0-9+.-]+://", re.IGNORECASE)

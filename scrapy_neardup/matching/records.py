@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.fingerprint import Signature
-    from scrapy_neardup.index import Index, Stored
+    from scrapy_neardup.index import Index
     from scrapy_neardup.index.lmdb.snapshot import Snapshot
 
 #: The families of tables that every index has: lower half of the digest, hash of the URL. From `OWN` on come
@@ -165,13 +165,6 @@ def url_key(url: str, seed: int) -> int:
 def url_keys(urls: Iterable[str], seed: int) -> NDArray[np.uint64]:
     """Hash filed URLs for their table: uint64[n]."""
     return np.array([url_key(url, seed) for url in urls], np.uint64)
-
-
-def derived_keys(stored: Stored, header: Header) -> dict[int, NDArray[np.uint64]]:
-    """Return the keys that follow from what is stored of documents, by family: uint64[n] each."""
-    keys = {URL: url_keys(stored.urls, header.seed)}
-    near = [place for place, family in enumerate(header.families) if not family.equal]
-    return keys | {place: stored.records["fingerprint"].astype(np.uint64) for place in near}
 
 
 def find_urls(index: Index, urls: Iterable[str]) -> tuple[list[int], set[str]]:

@@ -34,9 +34,15 @@ from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
 from scrapy_neardup.index import MemoryIndex
 from scrapy_neardup.index.header import Header
-from scrapy_neardup.index.lmdb.blocks import decode_block, decode_logged, decode_partition, is_whole
 from scrapy_neardup.index.lmdb.directory import check_data_file, is_index, is_unfinished, read_sidecar
-from scrapy_neardup.index.lmdb.layout import Run, State, decode_held
+from scrapy_neardup.index.lmdb.layout import (
+    Run,
+    decode_block,
+    decode_held,
+    decode_logged,
+    decode_partition,
+    decode_state,
+)
 from scrapy_neardup.index.redis.layout import Generation, Layout, Values, unpack_near, unpack_numbers
 from scrapy_neardup.index.redis.server import Address, require_fit
 from scrapy_neardup.index.redis.store import read_header
@@ -305,7 +311,7 @@ def header(data: bytes, folder: Path) -> Any:
 
 @_reader("state", 4700)
 def state(data: bytes, folder: Path) -> Any:
-    found = State.from_json(data)
+    found = decode_state(data)
     return found, [run.cut(family) for run in found.runs for family in small_header().families]
 
 
@@ -330,12 +336,12 @@ def logged(data: bytes, folder: Path) -> Any:
 @_reader("partition", 7800)
 def partition(data: bytes, folder: Path) -> Any:
     found = decode_partition(data, 4)
-    return is_whole(data), len(found.entries.keys), found.starts.tolist()[:10]
+    return len(found.entries.keys), found.starts.tolist()[:10]
 
 
 @_reader("held", 7400)
 def held(data: bytes, folder: Path) -> Any:
-    return decode_held(data, Run(0, 10, 110, 100, 2)).sum()
+    return decode_held(data, Run(0, 10, 110, 85, 2)).sum()
 
 
 @_reader("data_file", 1700)

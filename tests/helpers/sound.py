@@ -15,10 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scrapy_neardup.index.lmdb.blocks import encode_block, encode_logged, encode_partition
-from scrapy_neardup.index.lmdb.layout import Run, State, encode_held
+from scrapy_neardup.index.lmdb.layout import (
+    Run,
+    State,
+    encode_block,
+    encode_held,
+    encode_logged,
+    encode_partition,
+    encode_state,
+)
 from scrapy_neardup.index.redis.layout import VERSION, Values
-from scrapy_neardup.index.sorted_arrays import Entries
+from scrapy_neardup.index.search import Entries
 from scrapy_neardup.matching.records import entries
 from tests.audit.sources.archives import http, record
 from tests.extraction.hostile import CASES
@@ -99,11 +106,11 @@ def _of_indexes() -> Iterator[tuple[str, bytes]]:
     yield "redis_bucket", bytes(range(88))
     yield "redis_generations", b"7:0 70000:4"
     runs = (Run(0, 0, 20, 20, 2), Run(1, 20, 40, 19, 0))
-    yield "state", State(40, 20, runs, 2, 1).to_json()
-    yield "block", encode_block(documents)
-    yield "logged", encode_logged(documents.take(slice(0, 3)))
+    yield "state", encode_state(State(40, 20, runs, 2, 1))
+    yield "block", encode_block(documents.stored, b"")
+    yield "logged", encode_logged(documents.take(slice(0, 3)), b"")
     keys = np.sort(np.arange(40, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(4))
-    yield "partition", encode_partition(Entries(keys, np.arange(40, dtype=np.uint32)), 4)
+    yield "partition", encode_partition(Entries(keys, np.arange(40, dtype=np.uint32)), 4, b"")
     yield "held", encode_held(np.arange(100) % 7 > 0)
     yield "note", json.dumps({"uuid": "u", "documents": 40}).encode()
     with tempfile.TemporaryDirectory() as folder:

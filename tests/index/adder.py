@@ -49,7 +49,7 @@ def add(path: Path, number: int, log: str, mode: str) -> int:
     def stall(environment: object, partitions: object) -> Iterator[None]:
         """Stop for good after the first part of a merge of runs."""
         for step in write(environment, partitions):
-            if index._snapshot.state.runs:
+            if index._memtable.snapshot.state.runs:
                 say("merging", 0)
                 time.sleep(60)
             yield step

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.index import Documents, Header
-from scrapy_neardup.index.lmdb.tuning import Tuning
+from scrapy_neardup.index.lmdb.environment import Tuning
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ SMALL = Tuning(
     probes_at_once=8,
     dense_probes=1,
     candidates_at_once=16,
-    memory_comparisons=64,
-    unsorted_documents=8,
 )
 
 

@@ -21,15 +21,15 @@ import pytest
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index import Header, LmdbIndex, open_index
 from scrapy_neardup.index.lmdb import directory
+from scrapy_neardup.index.lmdb.commands import require_index
 from scrapy_neardup.index.lmdb.directory import (
+    DATA,
     NO_PAGE,
     SIDECAR,
     check_data_file,
     free_pages,
     is_index,
-    is_noted,
 )
-from scrapy_neardup.index.lmdb.faults import DATA
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 from .flaky import Flaky
@@ -274,30 +274,6 @@ def test_reset_while_another_process_uses_it_is_refused(path: Path) -> None:
         assert index.gauges()["documents"] == 0
 
 
-@pytest.fixture
-def one(tmp_path: Path) -> Path:
-    one = tmp_path / "index"
-    with closing(LmdbIndex(one, HEADER)) as index:
-        index.add(documents([1], ["u1"]))
-    return one
-
-
-def test_either_file_is_enough(one: Path) -> None:
-    assert is_noted(one)
-    assert is_index(one)
-    data = (one / DATA).read_bytes()
-    (one / DATA).unlink()
-    assert is_noted(one)
-    assert is_index(one)
-    (one / SIDECAR).unlink()
-    assert not is_index(one)
-    (one / DATA).write_bytes(data)
-    before = sorted(one.iterdir())
-    assert not is_noted(one)
-    assert is_index(one)
-    assert sorted(one.iterdir()) == before  # nothing was written
-
-
 NOTE = {"uuid": "x", "documents": 1}
 
 
@@ -319,21 +295,20 @@ NOTE = {"uuid": "x", "documents": 1}
 )
 def test_a_note_is_an_object_with_its_names(note: str, expected: bool, tmp_path: Path) -> None:
     (tmp_path / SIDECAR).write_text(note)
-    assert is_noted(tmp_path) == is_index(tmp_path) == expected
+    assert is_index(tmp_path) == expected
 
 
-SOUND = {b"header": b'{"format": 1, "uuid": "x", "families": []}'}
-
-
-@pytest.mark.parametrize("meta", [None, {}, {b"header": b"[]"}, {b"header": b'{"format": 1, "uuid": "x"}'}])
-def test_a_file_of_another_program(meta: dict[bytes, bytes] | None, tmp_path: Path) -> None:
+def test_the_file_of_another_program_is_no_index_and_stays_what_it_is(tmp_path: Path) -> None:
     with (
         lmdb.open(str(tmp_path), max_dbs=2) as environment,
-        environment.begin(write=True, db=environment.open_db(b"other" if meta is None else b"meta")) as write,
+        environment.begin(write=True, db=environment.open_db(b"meta")) as write,
     ):
-        for key, value in (SOUND if meta is None else meta).items():
-            write.put(key, value)
+        write.put(b"header", b"[]")
+    before = (tmp_path / DATA).read_bytes()
     assert not is_index(tmp_path)
+    with pytest.raises(IndexUnavailable, match="There is no index"):
+        require_index(tmp_path)
+    assert (tmp_path / DATA).read_bytes() == before
 
 
 PAGE = 4096

@@ -18,12 +18,11 @@ import lmdb
 import numpy as np
 import pytest
 
-from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
+from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable, NearDupError
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check as problems
-from scrapy_neardup.index.lmdb.directory import SIDECAR
-from scrapy_neardup.index.lmdb.faults import DATA
+from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR
 from scrapy_neardup.index.lmdb.layout import number_key
 
 from .consistency import check
@@ -187,10 +186,19 @@ def test_unreadable_records(path: Path, key: bytes, value: bytes | None) -> None
         LmdbIndex(path, HEADER, tuning=TUNING)
 
 
+def test_the_format_of_another_version(path: Path) -> None:
+    """Up to format 2 the header had its checksum elsewhere."""
+    with editing(path) as transaction:
+        transaction.put(b"header", json.dumps({"format": 2, "families": []}).encode())
+    with pytest.raises(IndexMismatch, match=r"has format 2 .*NEARDUP_RESET"):
+        LmdbIndex(path, HEADER, tuning=TUNING)
+
+
 def test_a_flipped_bit_of_the_header(path: Path) -> None:
     with editing(path) as transaction:
-        fields = json.loads(transaction.get(b"header"))
-        transaction.put(b"header", json.dumps({**fields, "seed": fields["seed"] ^ 1}).encode())
+        header = bytes(transaction.get(b"header"))
+        assert b'"seed": 0' in header
+        transaction.put(b"header", header.replace(b'"seed": 0', b'"seed": 1'))
     with pytest.raises(IndexCorrupted, match="header"):
         LmdbIndex(path, HEADER, tuning=TUNING)
 

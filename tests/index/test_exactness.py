@@ -17,7 +17,7 @@ from scrapy_neardup.index import Documents, FingerprintIndex, Header, LmdbIndex,
 from scrapy_neardup.index.lmdb.check import check
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import State, write_state
-from scrapy_neardup.index.lmdb.search import search_runs
+from scrapy_neardup.index.lmdb.search import search_near
 from scrapy_neardup.index.search import search_all
 from scrapy_neardup.index.tables import LAYOUTS, Family, PermutedTables
 
@@ -169,7 +169,7 @@ def test_slices_of_a_batch_make_no_difference(rows: int, distance: int, tmp_path
         index.add(Documents(stored[np.newaxis], np.zeros(400, header.dtype), [""] * 400, [b""] * 400))
         index.compact()
         with index.reading() as reader:
-            matches = search_all([lambda some: search_runs(reader, 0, some, distance, 0)], queries, 0, rows)
+            matches = search_all(lambda some: search_near(reader, 0, some, distance), queries, rows)
     assert found(matches) == brute_force(stored, queries, distance)
 
 
@@ -184,7 +184,7 @@ def test_a_batch_takes_memory_for_what_it_returns_and_one_slice() -> None:
                 yield Matches(np.full(stored, query), documents, np.zeros(stored, np.uint8))
 
     tracemalloc.start()
-    matches = search_all([search], queries, 0, rows)
+    matches = search_all(search, queries, rows)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(matches.query) == stored * len(queries)

@@ -21,7 +21,7 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb import compaction
-from scrapy_neardup.index.lmdb.tuning import Tuning
+from scrapy_neardup.index.lmdb.environment import Tuning
 
 from .consistency import check
 from .flaky import Flaky

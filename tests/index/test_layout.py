@@ -1,12 +1,9 @@
-"""The keys and values of an index are what they were, and come back; removed documents are counted."""
+"""Blocks, partitions, states and lists of removed documents give back what was put into them."""
 
 from __future__ import annotations
 
-import json
-import random
-from contextlib import closing
+import tracemalloc
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import lmdb
 import numpy as np
@@ -15,50 +12,132 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.environment import Environment
+from scrapy_neardup.index import Documents, Header
 from scrapy_neardup.index.lmdb.layout import (
-    LEDGER,
     LOW_BITS,
     Run,
     State,
-    Sums,
-    add_removed,
-    count_removed,
-    current_ledger,
+    block_size,
+    change_dead,
+    decode_block,
     decode_held,
-    drop_removed,
+    decode_logged,
+    decode_partition,
+    decode_state,
+    encode_block,
     encode_held,
-    read_ledger,
-    read_removed,
-    read_state,
+    encode_logged,
+    encode_partition,
+    encode_state,
+    read_dead,
 )
-from scrapy_neardup.index.lmdb.runs import append
+from scrapy_neardup.index.search import sort_entries
+from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 from tests.examples import examples
 
-from .small import HEADER, SMALL, documents
+HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL, 2)), (("time", "<u4"), ("sketch", "(5,)u1")))
+BARE = Header((Family(LAYOUTS[4]),))
+KEY = b"key"
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-
-STATE = State(next=9, flushed=7, runs=(Run(3, 0, 7, 6, 2),), next_run=4, removals=5)
-STORED = (
-    b'{"next": 9, "folded": 7, "runs": [{"id": 3, "start": 0, "stop": 7, "documents": 6, "bits": 2}], '
-    b'"next_run": 4, "removals": 5}'
+urls = st.one_of(
+    st.just(""),
+    st.text(max_size=20),
+    st.text(st.characters(categories=["Cs"]), max_size=3),  # lone surrogates
+    st.sampled_from(("https://a.example/1", "https://a.example/2", "\x00", "\n", "ÿ", "\xff\n")),
 )
 
 
-def test_the_stored_state() -> None:
-    assert STATE.to_json() == STORED
-    assert State.from_json(STORED) == STATE
+def documents(urls: list[str], header: Header) -> Documents:
+    rng = np.random.default_rng(len(urls))
+    records = np.zeros(len(urls), header.dtype)
+    if header.record:
+        records = np.frombuffer(rng.bytes(records.nbytes), header.dtype).copy()
+    keys = rng.integers(0, 2**64, (header.keys, len(urls)), np.uint64)
+    return Documents(keys, records, urls, [url.encode("utf-8", "replace") * (len(url) % 3) for url in urls])
 
 
-@pytest.mark.parametrize("stored", [b"[]", b"3", b"{", b'{"next": 1, "surprise": 2}', b'{"runs": [3]}'])
-def test_what_is_no_state(stored: bytes) -> None:
-    with pytest.raises(IndexCorrupted, match="state"):
-        State.from_json(stored)
+@given(urls=st.lists(urls, max_size=80), header=st.sampled_from((HEADER, BARE)), data=st.data())
+@examples(50)
+def test_a_block_comes_back(urls: list[str], header: Header, data: st.DataObject) -> None:
+    new = documents(urls, header)
+    log, block = encode_logged(new, KEY), encode_block(new.stored, KEY)
+    assert block_size(block) == block_size(log) == len(urls)
+    logged, stored = decode_logged(log, header, check=KEY), decode_block(block, header, check=KEY)
+    assert np.array_equal(logged.keys, new.keys)
+    for found in (logged, stored):
+        assert (found.urls, found.notes) == (urls, new.notes)
+        assert found.records.tobytes() == new.records.tobytes()
+    if urls:
+        rows = np.array(sorted(data.draw(st.lists(st.integers(0, len(urls) - 1), max_size=5))), np.int64)
+        some, expected = decode_block(memoryview(block), header, rows), new.stored.take(rows)
+        assert (some.urls, some.notes) == (expected.urls, expected.notes)
+        assert some.records.tobytes() == expected.records.tobytes()
+
+
+def test_damage_of_a_block_is_found_and_takes_no_memory() -> None:
+    """Where no checksum is verified, the flip of one bit makes two thousand million documents of one."""
+    new = documents(["a"], HEADER)
+    for data, decode in (
+        (encode_block(new.stored, KEY), decode_block),
+        (encode_logged(new, KEY), decode_logged),
+    ):
+        for count in (1 << 31, 1 << 20, 4_000):
+            tracemalloc.start()
+            with pytest.raises(IndexCorrupted, match="cannot be read"):
+                decode(data[:4] + count.to_bytes(4, "little") + data[8:], HEADER)
+            _, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert peak < 1 << 20
+        for broken, key in ((data[:-1] + bytes([data[-1] ^ 1]), KEY), (data, b"another")):
+            with pytest.raises(IndexCorrupted, match="checksum"):
+                decode(broken, HEADER, check=key)
+
+
+def test_what_is_decoded_outlives_the_block() -> None:
+    new = documents(["https://a.example/"] * 3, HEADER)
+    block = bytearray(encode_block(new.stored, KEY))
+    stored = decode_block(block, HEADER)
+    block[:] = bytes(len(block))
+    assert np.array_equal(stored.records, new.records)
+
+
+#: Keys that crowd at the ends of the range, or anywhere.
+low_bits = st.one_of(st.integers(0, 3), st.integers(2**40 - 3, 2**40 - 1), st.integers(0, 2**40 - 1))
+
+
+@example(low=list(range(0, 2**40, 2**34)), cut=4, number=3)
+@given(low=st.lists(low_bits, max_size=300), cut=st.integers(0, 24), number=st.integers(0, 2**24 - 1))
+def test_the_directory_of_a_partition_leads_to_each_key(low: list[int], cut: int, number: int) -> None:
+    """All keys of a partition share the first *cut* bits."""
+    keys = np.array([(number % (1 << cut)) << (64 - cut) | each << (24 - cut) for each in low], np.uint64)
+    entries = sort_entries(keys, np.arange(len(keys), dtype=np.uint32))
+    partition = decode_partition(encode_partition(entries, cut, KEY), cut, check=KEY)
+    assert np.array_equal(partition.entries.keys, entries.keys)
+    assert np.array_equal(partition.entries.documents, entries.documents)
+    assert len(partition.starts) == partition.mask + 2
+    for row, key in enumerate(entries.keys.tolist()):
+        place = (key >> partition.shift) & partition.mask
+        assert partition.starts[place] <= row < partition.starts[place + 1]
+
+
+def test_damage_of_a_partition_is_found() -> None:
+    entries = sort_entries(np.arange(50, dtype=np.uint64), np.arange(50, dtype=np.uint32))
+    data = encode_partition(entries, 0, KEY)
+    for size in (0, 7, len(data) - 1):
+        with pytest.raises(IndexCorrupted, match="cut short or missing"):
+            decode_partition(data[:size], 0)
+    for broken, key in ((b"\1" + data[1:], KEY), (data, b"another")):
+        with pytest.raises(IndexCorrupted, match="checksum"):
+            decode_partition(broken, 0, check=key)
+
+
+def test_a_state_comes_back_and_no_other_bytes_are_one() -> None:
+    state = State(next=9, flushed=7, runs=(Run(3, 0, 7, 6, 2),), next_run=4, removals=5, dead=2)
+    data = encode_state(state)
+    assert decode_state(data) == state
+    for place in range(len(data)):
+        with pytest.raises(IndexCorrupted, match="state"):
+            decode_state(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
 
 
 @given(st.lists(st.booleans(), max_size=70), st.integers(0, 2**32 - 100))
@@ -66,10 +145,9 @@ def test_which_documents_of_its_range_a_run_holds(held: list[bool], start: int) 
     run = Run(0, start, start + len(held), sum(held), 0)
     data = encode_held(np.array(held, bool))
     assert decode_held(data, run).tolist() == held
-    for stop in (run.stop + 8, run.stop - 8):
-        if stop >= start:
-            with pytest.raises(IndexCorrupted, match="run 0 cannot be read"):
-                decode_held(data, replace(run, stop=stop))
+    for other in (replace(run, stop=run.stop + 8), replace(run, documents=run.documents + 1)):
+        with pytest.raises(IndexCorrupted, match="run 0 cannot be read"):
+            decode_held(data, other)
 
 
 edge = 1 << LOW_BITS
@@ -84,115 +162,29 @@ numbers = st.one_of(
 @given(changes=st.lists(st.tuples(st.booleans(), st.sets(numbers)), max_size=6))
 @example(changes=[(True, {0, edge, edge + 1, 2 * edge, 2 * edge + 1})])
 @examples(60)
-def test_a_set_of_numbers(
+def test_removed_documents_come_back_and_are_counted(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[bool, set[int]]]
 ) -> None:
     expected: set[int] = set()
     with lmdb.open(str(tmp_path_factory.mktemp("set")), max_dbs=1, sync=False) as environment:
         database = environment.open_db(b"dead")
         for add, some in changes:
-            with environment.begin(write=True, buffers=True) as transaction:
-                change = add_removed if add else drop_removed
-                new = change(transaction, database, np.array(sorted(some), np.int64))
-                assert not add or (new is not None and new.tolist() == sorted(some - expected))
+            before = len(expected)
             expected = expected | some if add else expected - some
+            with environment.begin(write=True, buffers=True) as transaction:
+                change = change_dead(transaction, database, np.array(sorted(some), np.int64), add=add)
+                assert change == len(expected) - before
         with environment.begin(buffers=True) as transaction:
-            found = read_removed(transaction, database)
+            found = read_dead(transaction, database, State(dead=len(expected)))
             assert found.dtype == np.int64
             assert found.tolist() == sorted(expected)
             assert transaction.stat(database)["entries"] == len({number >> LOW_BITS for number in expected})
-
-
-entries = st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)), max_size=20)
-
-
-def summed(*parts: Sequence[tuple[int, int]]) -> Sums:
-    sums = Sums()
-    for part in parts:
-        documents = np.array([document for document, _ in part], np.uint32)
-        sums = sums.add(documents, np.array([key for _, key in part], np.uint64))
-    return sums
-
-
-def split_mix(state: int) -> int:
-    """The next number of SplitMix64 in this *state*."""
-    value = (state + 0x9E3779B97F4A7C15) % 2**64
-    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % 2**64
-    value = (value ^ value >> 27) * 0x94D049BB133111EB % 2**64
-    return value ^ value >> 31
-
-
-def test_published_numbers() -> None:
-    assert split_mix(1234567) == 6457827717110365317
-    assert summed([(1234567, 6457827717110365317 ^ 1234567)]) == Sums(1, 6457827717110365317)
-
-
-@given(entries=entries, cut=st.integers(0, 20))
-def test_neither_order_nor_parts_matter(entries: list[tuple[int, int]], cut: int) -> None:
-    expected = sum(split_mix(split_mix(document) ^ key) for document, key in entries) % 2**64
-    assert summed(entries[:cut], entries[cut:]) == Sums(len(entries), expected)
-    assert summed(random.Random(cut).sample(entries, len(entries))) == Sums(len(entries), expected)
-
-
-NOTHING = documents([], [])
-#: Left out by a run, in a run with a tombstone, in the log.
-REMOVED = {1, 2, 30, 45, 62}
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[Environment]:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        for start, stop in ((0, 40), (40, 60), (60, 65)):
-            index.add(documents(range(start, stop), [f"u{n}" for n in range(start, stop)]))
-            if not start:
-                index.discard([1, 2])
-                index.compact()
-        index.discard([30, 45, 62])
-        index.flush()
-    with closing(Environment(tmp_path, SMALL)) as environment:
-        yield environment
-
-
-def of(numbers: set[int]) -> Sums:
-    return Sums().add(np.array(sorted(numbers), np.int64))
-
-
-def ledgers(environment: Environment) -> tuple[Sums | None, Sums, Sums, int]:
-    """The one that is stored, the one that holds, the one that is counted, and of what state they are."""
-    with environment.read() as transaction:
-        state = read_state(environment, transaction)
-        return (
-            read_ledger(environment, transaction, state),
-            current_ledger(environment, transaction, state),
-            count_removed(environment, transaction, state),
-            state.removals,
-        )
-
-
-def put(environment: Environment, value: bytes | None) -> None:
-    database = environment.databases["meta"]
-    if value is None:
-        environment.write(lambda transaction: transaction.delete(LEDGER, db=database))
-    else:
-        environment.write(lambda transaction: transaction.put(LEDGER, value, db=database))
-
-
-def test_it_has_all_that_was_removed(environment: Environment) -> None:
-    *each, removals = ledgers(environment)
-    assert removals > 0
-    assert each == [of(REMOVED)] * 3
-    append(environment, NOTHING, [2, 5, 30, 64, 64, 1000])  # some again, one that never was
-    *each, removals = ledgers(environment)
-    assert each == [of({*REMOVED, 5, 64})] * 3
-
-
-@pytest.mark.parametrize("stale", [False, True])
-def test_without_one_of_this_state_the_documents_are_counted(environment: Environment, stale: bool) -> None:
-    """A version that keeps no ledger has removed documents, or made the index."""
-    removals = ledgers(environment)[-1]
-    wrong = {"removals": removals - 1, "count": 7, "entries": 9}
-    put(environment, json.dumps(wrong).encode() if stale else None)
-    assert ledgers(environment) == (None, of(REMOVED), of(REMOVED), removals)
-    append(environment, NOTHING, [7])
-    *each, removals = ledgers(environment)
-    assert each == [of({*REMOVED, 7})] * 3
+            with pytest.raises(IndexCorrupted, match="removed documents"):
+                read_dead(transaction, database, State(dead=len(expected) + 1))
+        if expected:
+            with environment.begin(write=True, db=database) as transaction, transaction.cursor() as cursor:
+                cursor.first()
+                key, value = bytes(cursor.key()), bytes(cursor.value())
+                transaction.put(key, bytes([value[0] ^ 1]) + value[1:])
+            with environment.begin() as transaction, pytest.raises(IndexCorrupted, match="checksum"):
+                read_dead(transaction, database, State(dead=len(expected)))

@@ -13,8 +13,7 @@ import pytest
 
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index import Header, open_index
-from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
-from scrapy_neardup.index.conformance.leases import urls_near
+from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve, urls_near
 from scrapy_neardup.index.tables import Family, PermutedTables
 from tests.index.redis_server import DelayingProxy, RedisServer, running, until
 

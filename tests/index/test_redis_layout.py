@@ -12,9 +12,16 @@ import pytest
 
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.index import Documents, Header, open_index
-from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve
-from scrapy_neardup.index.conformance.leases import urls_near
-from scrapy_neardup.index.conformance.sample import FINGERPRINT, FURTHER, URL
+from scrapy_neardup.index.conformance import (
+    FINGERPRINT,
+    FURTHER,
+    HEADER,
+    LOOKUPS,
+    URL,
+    documents,
+    reserve,
+    urls_near,
+)
 from scrapy_neardup.index.protocol import Filing, Lookup
 from scrapy_neardup.index.tables import LAYOUTS, Family
 from scrapy_neardup.matching.records import entries, header_for

@@ -10,8 +10,8 @@ import lmdb
 import pytest
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
-from scrapy_neardup.index.decoding import UNREADABLE, decoding
-from scrapy_neardup.index.lmdb.faults import DAMAGED, reason, translated
+from scrapy_neardup.index.header import UNREADABLE, decoding
+from scrapy_neardup.index.lmdb.directory import DAMAGED, reason, translated
 
 WHERE = Path("/somewhere/index")
 

@@ -16,7 +16,7 @@ import pytest
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.lmdb.check import check as problems
-from scrapy_neardup.index.lmdb.memtable import Contents
+from scrapy_neardup.index.lmdb.memtable import Memtable
 from scrapy_neardup.index.lmdb.runs import append
 
 from .consistency import check
@@ -212,14 +212,14 @@ def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pyt
     tuning = replace(SMALL, group_seconds=0.0)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         index.add(documents([1], ["u1"]))
-        look = Contents.look
-        monkeypatch.setattr(Contents, "look", lambda self: None)
+        look = Memtable.look
+        monkeypatch.setattr(Memtable, "look", lambda self: None)
         with script(
             "LmdbIndex(Path(sys.argv[1]), HEADER).add(documents([2, 3], ['u2', 'u3']))", tmp_path
         ) as other:
             assert other.wait(20) == 0
         index.discard([1, 5])
-        monkeypatch.setattr(Contents, "look", look)
+        monkeypatch.setattr(Memtable, "look", look)
         index.flush()
         assert [has(index, number) for number in (1, 2, 3)] == [True, False, True]
         assert index.gauges()["documents"] == 2

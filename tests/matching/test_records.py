@@ -20,9 +20,7 @@ from scrapy_neardup.matching.records import (
     HALVES,
     OWN,
     TEMPLATE,
-    URL,
     as_template,
-    derived_keys,
     entries,
     filed_url,
     find_urls,
@@ -47,16 +45,6 @@ def filed(name: str, *urls: str, **more: object) -> tuple[Header, Documents]:
         fingerprinter.signature(MainText(TEXT, f"Bridge {number}", "3 km")) for number in range(len(urls))
     ]
     return header, entries(signatures, urls, header, **more)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", SCHEMES)
-def test_keys_that_follow_from_what_is_stored(name: str) -> None:
-    header, some = filed(name, "https://a.example/1", "", "https://a.example/ä")
-    keys = derived_keys(some.stored, header)
-    for place, derived in keys.items():
-        assert derived.dtype == np.uint64
-        assert derived.tolist() == some.keys[header.rows[place]][0].tolist()
-    assert set(keys) == {URL} | ({OWN} if load_scheme(name).simhash else set())
 
 
 @pytest.mark.parametrize("name", SCHEMES)

@@ -2,12 +2,8 @@
 
 The index in use: `index` (what the protocol asks), `memtable` (the newest documents, read as one with the
 runs), `writer` (group commits, and when the maintenance is due), `compaction` (flushes, merges, expiry).
-
 What is read: `snapshot` (what one transaction sees) and `search`. What is written: `runs`, and the log.
-
-Bytes: `layout` (keys, state, tombstones, header), `blocks` (documents and partitions of tables).
-
-The file: `environment` (transactions, locks), `directory` (what it must be), `faults` (errors as sentences).
-
-Commands: `commands` (opening, describing, compacting), `check`, `rebuild`. All sizes and times: `tuning`.
+`layout` is each key and value, byte for byte. `environment` has transactions, locks, sizes and times;
+`directory` says what the file must be, and what fails. `check` verifies an index, `commands` opens,
+describes, compacts and repairs one.
 """

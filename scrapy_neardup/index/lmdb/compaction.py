@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.errors import IndexCorrupted
+from scrapy_neardup.index.header import damaged
 from scrapy_neardup.index.protocol import Documents
 
 from .directory import MERGE, file_lock
-from .layout import Run, count_removed, drop_removed, read_removed, read_state, write_ledger, write_state
+from .layout import read_state, write_state
 from .runs import blocks, merge_partitions, new_run, partitions, put, replace_runs, require_room, sweep, write
 from .snapshot import reading
 
@@ -32,47 +32,8 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.header import Header
 
     from .environment import Environment
-    from .layout import State
+    from .layout import Run, State
     from .snapshot import Snapshot
-
-
-def expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
-    """Drop the oldest runs as long as all their documents are older than *expires*, and their blocks."""
-    if "time" not in (reader.header.dtype.names or ()):
-        return
-    for run in reader.state.runs:
-        if not (yield from _is_older(reader, run, expires)):
-            break
-
-        def work(transaction: lmdb.Transaction, run: Run = run) -> None:
-            state = read_state(environment, transaction)
-            left = tuple(other for other in state.runs if other.id != run.id)
-            state = replace(state, runs=left, removals=state.removals + 1)
-            write_state(environment, transaction, state)
-            dead = read_removed(transaction, environment.databases["dead"])
-            gone = dead[(dead >= run.start) & (dead < run.stop)]
-            drop_removed(transaction, environment.databases["dead"], gone)
-            write_ledger(environment, transaction, state, count_removed(environment, transaction, state))
-
-        environment.write(work)
-        yield
-    reader.refresh()
-    yield from sweep(environment, reader)
-
-
-def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
-    """Tell whether all documents of *run* are older than *expires*; yields now and then while it reads."""
-    # Documents mostly come in the order of time, so the last one mostly answers for all.
-    if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
-        return False
-    step = reader.tuning.block_documents
-    for start in range(run.start, run.stop, step):
-        some = reader.blocks(start, min(start + step, run.stop))
-        if any(stored.records["time"].max() >= expires for _, stored in some):
-            return False
-        yield
-    return True
-
 
 #: A run is written again once this share of its documents has a tombstone. So each removal makes four
 #: documents be written again at most.
@@ -93,11 +54,9 @@ def maintain(environment: Environment, header: Header, expires: int = 0) -> Iter
             if _log_is_long(reader):
                 yield from _flush(environment, reader)
             if expires:
-                yield from expire(environment, reader, expires)
-            while len(due := due_for_merge(reader.state.runs)) > 1:
+                yield from _expire(environment, reader, expires)
+            while len(due := due_for_merge(reader.state.runs)) > 1 or (due := _hollow(reader)):
                 yield from _merge(environment, reader, due)
-            while (run := _hollow(reader)) is not None:
-                yield from _merge(environment, reader, (run,))
 
 
 def merge_all(environment: Environment, header: Header) -> Iterator[None]:
@@ -126,14 +85,13 @@ def load(environment: Environment, header: Header, documents: Documents) -> Stat
             stop = state.next + len(documents.urls)
             held = _not_removed(reader.dead, state.flushed, stop)
             final = replace(run, start=state.flushed, stop=stop, documents=int(held.sum()))
-            put(
-                environment,
-                transaction,
+            items = chain(
                 blocks(state.flushed, together.stored, environment.tuning.block_documents),
+                partitions(header, final, held, together.keys),
             )
-            put(environment, transaction, partitions(header, final, held, together.keys))
+            put(environment, transaction, items)
             write_state(environment, transaction, replace(state, next=stop))
-            return replace_runs(environment, transaction, final, held, (), flushed=stop)
+            return replace_runs(environment, transaction, (), final, held)
 
         return environment.write(work)
 
@@ -148,13 +106,13 @@ def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
     return runs[start:]
 
 
-def _hollow(reader: Snapshot) -> Run | None:
-    """Return a run of which too many documents were removed, so that it has to be written again."""
+def _hollow(reader: Snapshot) -> Sequence[Run]:
+    """Return the first run of which too many documents were removed, so that it has to be written again."""
     for run in reader.state.runs:
         first, last = reader.dead.searchsorted((run.start, run.stop)).tolist()
         if last - first > HOLLOW * run.documents:
-            return run
-    return None
+            return (run,)
+    return ()
 
 
 def _log_is_long(reader: Snapshot) -> bool:
@@ -190,26 +148,21 @@ def _flush(environment: Environment, reader: Snapshot) -> Iterator[None]:
         blocks(state.flushed, documents.stored, environment.tuning.block_documents),
         partitions(reader.header, run, held, documents.keys),
     )
-    for _ in write(environment, items):
-        yield
-    environment.write(
-        lambda transaction: replace_runs(environment, transaction, run, held, (), flushed=run.stop)
-    )
+    yield from write(environment, items)
+    environment.write(lambda transaction: replace_runs(environment, transaction, (), run, held))
     reader.refresh()
 
 
 def _log(reader: Snapshot) -> Iterator[Documents]:
     """Yield the documents of the log, block by block. Raises `IndexCorrupted` if some are missing."""
     expected = reader.state.flushed
-    for first, documents in reader.log(expected, check=True):
+    for first, documents in reader.log(expected):
         if first != expected:
             break
         expected += len(documents.urls)
         yield documents
     if expected != reader.state.next:
-        raise IndexCorrupted(
-            f"The log lacks documents, the first {expected}: run `scrapy-neardup index check`."
-        )
+        raise damaged(f"The log lacks documents, the first {expected}")
 
 
 def _not_removed(dead: NDArray[np.int64], start: int, stop: int) -> NDArray[np.bool_]:
@@ -230,6 +183,37 @@ def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> I
         yield
         if _log_is_long(reader):  # what is in the log is in the memory of each process
             yield from _flush(environment, reader)
-    environment.write(lambda transaction: replace_runs(environment, transaction, merged, held, runs))
+    environment.write(lambda transaction: replace_runs(environment, transaction, runs, merged, held))
     reader.refresh()
     yield from sweep(environment, reader)
+
+
+def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
+    """Drop the oldest runs as long as all their documents are older than *expires*, and their blocks."""
+    if "time" not in (reader.header.dtype.names or ()):
+        return
+    for run in reader.state.runs:
+        if not (yield from _is_older(reader, run, expires)):
+            break
+
+        def work(transaction: lmdb.Transaction, run: Run = run) -> None:
+            replace_runs(environment, transaction, (run,), None, np.zeros(run.stop - run.start, bool))
+
+        environment.write(work)
+        yield
+    reader.refresh()
+    yield from sweep(environment, reader)
+
+
+def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
+    """Tell whether all documents of *run* are older than *expires*; yields now and then while it reads."""
+    # Documents mostly come in the order of time, so the last one mostly answers for all.
+    if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
+        return False
+    step = reader.tuning.block_documents
+    for start in range(run.start, run.stop, step):
+        some = reader.blocks(start, min(start + step, run.stop))
+        if any(stored.records["time"].max() >= expires for _, stored in some):
+            return False
+        yield
+    return True

@@ -1,8 +1,9 @@
-"""The directory of an index and its data file: what they must be, whose they are, their locks."""
+"""The directory of an index and its data file: what they must be, whose they are, what fails with them."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import mmap
 import os
@@ -13,30 +14,129 @@ from typing import TYPE_CHECKING
 
 import lmdb
 
-from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
-from scrapy_neardup.index.decoding import UNREADABLE
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
+from scrapy_neardup.index.header import UNREADABLE
 
-from .faults import DATA, REMEDIES, RIGHTS, corrupted
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import BinaryIO
 
+DATA, LOCK, USERS, MERGE = "data.mdb", "lock.mdb", "users.lock", "merge.lock"
+#: The note that is beside the file once something was written, and how many bytes it has at most.
+SIDECAR, _NOTE_BYTES = "index.json", 1 << 12
 
-#: The note that is beside the file once something was written.
-SIDECAR = "index.json"
-#: Two meta pages of LMDB, of the largest size that a page can have.
-META_BYTES = 1 << 17
+
+# Errors of LMDB and of the disk, as sentences that say what can be done
+
+#: The errors that LMDB raises for a file whose pages contradict each other.
+DAMAGED = (
+    lmdb.BadChecksumError,
+    lmdb.BadDbiError,
+    lmdb.BadValsizeError,
+    lmdb.CorruptedError,
+    lmdb.CursorFullError,
+    lmdb.IncompatibleError,
+    lmdb.InvalidError,
+    lmdb.PageFullError,
+    lmdb.PageNotFoundError,
+    lmdb.VersionMismatchError,
+)
+_MEMORY = "raise the limit on the address space of the process (ulimit -v), or use a smaller index"
+_SPACE = "free space on its disk, or set NEARDUP_DIR to another directory"
+_RIGHTS = "change its permissions, or set NEARDUP_DIR to another directory"
+_FILES = "raise the limit on open files (ulimit -n)"
+_REMEDIES: dict[object, str] = {
+    errno.ENOMEM: _MEMORY,
+    lmdb.MemoryError: _MEMORY,
+    MemoryError: _MEMORY,
+    lmdb.MapFullError: _MEMORY,
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EFBIG: _SPACE,
+    errno.EIO: _SPACE,  # LMDB says this when a write was cut short
+    lmdb.DiskError: _SPACE,
+    lmdb.PanicError: _SPACE,
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+    errno.EROFS: _RIGHTS,
+    lmdb.ReadonlyError: _RIGHTS,
+    errno.EMFILE: _FILES,
+    errno.ENFILE: _FILES,
+    lmdb.ReadersFullError: "stop some of the processes that use it",
+    lmdb.LockError: "let processes in different containers share a PID namespace, or each have its own index",
+}
+
+
+def remedy(error: BaseException) -> str:
+    """Return what can be done about an *error* of LMDB or of the disk."""
+    if "already open in this process" in str(error):
+        return "use the one that is open, or close it first"
+    code = error.errno if isinstance(error, OSError) else getattr(error, "code", None)
+    return _REMEDIES.get(type(error)) or _REMEDIES.get(
+        code, "open it again, and run `scrapy-neardup index check` if that does not help"
+    )
+
+
+def reason(error: BaseException) -> str:
+    """Return the end of a sentence on an index: what *error* says, in brackets, and what can be done."""
+    if isinstance(error, NearDupError):
+        if error.__cause__ is None:
+            return f"({error})"
+        error = error.__cause__
+    said = error.strerror if isinstance(error, OSError) else None
+    return f"({said or str(error) or type(error).__name__}): {remedy(error)}."
+
+
+def unavailable(path: Path, error: Exception, what: str) -> IndexUnavailable:
+    """Return what to raise in the place of *error*: the index in *path* could not be *what*, as "opened"."""
+    if isinstance(error, DAMAGED):
+        return corrupted(path / DATA, str(error))
+    return IndexUnavailable(f"The index in {path} cannot be {what} {reason(error)}")
+
+
+def corrupted(data: Path, why: str) -> IndexCorrupted:
+    """Return the error for the damaged file *data*; *why* is put in brackets."""
+    return IndexCorrupted(
+        f"The index file {data} is damaged ({why}): restore it from a copy, save what can be read "
+        "(`scrapy-neardup index repair`), set NEARDUP_DIR to another directory, or delete the directory to "
+        "start anew (NEARDUP_RESET = True)."
+    )
+
+
+class translated:  # noqa: N801  # as a generator it would make each search slower
+    """A block in which errors of LMDB and of the disk become `IndexUnavailable` or `IndexCorrupted`.
+
+    *what* says in the sentence what the index in *path* could not be, such as "written".
+    """
+
+    def __init__(self, path: Path, what: str = "used") -> None:
+        self._path, self._what = path, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, (lmdb.Error, OSError, MemoryError)):
+            raise unavailable(self._path, error, self._what) from error
+
+
+# The data file
+
+#: Two meta pages of LMDB, of the largest size that a page can have; no file is larger than the other number.
+META_BYTES, LARGEST = 1 << 17, 1 << 44
 #: What each meta page begins with behind its page header: magic and version of LMDB 0.9.
 _MAGIC = struct.pack("=II", 0xBEEFC0DE, 1)
 #: Where what LMDB writes into a meta page ends.
 _META_END = 152
-#: No file is so large, in bytes.
-LARGEST = 1 << 44
 #: In the tree of free pages: the root of an empty tree, sizes of heads, flags of pages and of nodes.
 NO_PAGE = (1 << 64) - 1
-PAGE_HEAD_BYTES, NODE_HEAD_BYTES = 16, 8
-BRANCH, BIG_DATA = 0x01, 0x01
+_PAGE_HEAD, _NODE_HEAD = 16, 8
+_BRANCH, _BIG_DATA = 0x01, 0x01
 
 
 def check_data_file(data: Path) -> None:
@@ -58,8 +158,7 @@ def check_data_file(data: Path) -> None:
         return
     except OSError as error:
         raise IndexUnavailable(
-            f"The index file {data} cannot be read ({error.strerror}): change its permissions, "
-            "or set NEARDUP_DIR to another directory."
+            f"The index file {data} cannot be read ({error.strerror}): {_RIGHTS}."
         ) from error
     if problem is not None:
         raise corrupted(data, problem)
@@ -115,14 +214,50 @@ def whole_size(data: Path) -> int:
     Raises `IndexCorrupted` if the head cannot be true.
     """
     with data.open("rb") as file:
-        head, size = file.read(META_BYTES), os.fstat(file.fileno()).st_size
-    try:
-        page, _, _, last_page = _read_head(head)
-    except ValueError as error:
-        raise corrupted(data, str(error)) from error
+        try:
+            page, _, _, last_page = _read_head(file.read(META_BYTES))
+        except ValueError as error:
+            raise corrupted(data, str(error)) from error
     if (last_page + 1) * page > LARGEST:
         raise corrupted(data, "its last page cannot be")
-    return max(size, (last_page + 1) * page)
+    return max(data.stat().st_size, (last_page + 1) * page)
+
+
+def free_pages(file: BinaryIO, page_bytes: int, root: int) -> set[int]:
+    """Return the numbers of the free pages that the tree with this *root* in *file* lists (mdb.c).
+
+    Its leaves map the number of a commit to a list of the pages that it has freed. Raises struct.error or
+    ValueError if it is no such tree.
+    """
+
+    def read(page: int, size: int) -> bytes:
+        if page >= file.seek(0, os.SEEK_END) // page_bytes:
+            raise ValueError(f"there is no page {page}")
+        file.seek(page * page_bytes)
+        return file.read(size)
+
+    free: set[int] = set()
+    seen: set[int] = set()
+    to_read = [] if root == NO_PAGE else [root]
+    while to_read:
+        number = to_read.pop()
+        if number in seen:
+            raise ValueError(f"page {number} comes twice")
+        seen.add(number)
+        page = read(number, page_bytes)
+        flags, lower = struct.unpack_from("=HH", page, 10)
+        for place in struct.unpack_from(f"={(lower - _PAGE_HEAD) // 2}H", page, _PAGE_HEAD):
+            low, high, node_flags, key_bytes = struct.unpack_from("=4H", page, place)
+            if flags & _BRANCH:
+                to_read.append(low | high << 16 | node_flags << 32)
+                continue
+            pages = page[place + _NODE_HEAD + key_bytes :]
+            if node_flags & _BIG_DATA:
+                (first,) = struct.unpack_from("=Q", pages)
+                pages = read(first, _PAGE_HEAD + (low | high << 16))[_PAGE_HEAD:]
+            (count,) = struct.unpack_from("=Q", pages)
+            free.update(struct.unpack_from(f"={count}Q", pages, 8))
+    return free
 
 
 def is_unfinished(path: Path) -> bool:
@@ -143,55 +278,7 @@ def is_unfinished(path: Path) -> bool:
     return not any(head) or (head[16:24] == _MAGIC and max(last_pages, default=1) <= 1)
 
 
-def free_pages(file: BinaryIO, page_bytes: int, root: int) -> set[int]:
-    """Return the numbers of the free pages that the tree with this *root* in *file* lists (mdb.c).
-
-    Its leaves map the number of a commit to a list of the pages that it has freed. Raises struct.error or
-    ValueError if it is no such tree.
-    """
-    free: set[int] = set()
-    seen: set[int] = set()
-    to_read = [] if root == NO_PAGE else [root]
-    while to_read:
-        number = to_read.pop()
-        if number in seen:
-            raise ValueError(f"page {number} comes twice")
-        seen.add(number)
-        page = _read(file, page_bytes, number, page_bytes)
-        flags, lower = struct.unpack_from("=HH", page, 10)
-        for place in struct.unpack_from(f"={(lower - PAGE_HEAD_BYTES) // 2}H", page, PAGE_HEAD_BYTES):
-            low, high, node_flags, key_bytes = struct.unpack_from("=4H", page, place)
-            if flags & BRANCH:
-                to_read.append(low | high << 16 | node_flags << 32)
-                continue
-            pages = page[place + NODE_HEAD_BYTES + key_bytes :]
-            if node_flags & BIG_DATA:
-                (first,) = struct.unpack_from("=Q", pages)
-                size = PAGE_HEAD_BYTES + (low | high << 16)
-                pages = _read(file, page_bytes, first, size)[PAGE_HEAD_BYTES:]
-            (count,) = struct.unpack_from("=Q", pages)
-            free.update(struct.unpack_from(f"={count}Q", pages, 8))
-    return free
-
-
-def _read(file: BinaryIO, page_bytes: int, page: int, size: int) -> bytes:
-    """Read *size* bytes from the start of a page, or as many as there are.
-
-    Raises ValueError if there are none.
-    """
-    if page >= file.seek(0, os.SEEK_END) // page_bytes:
-        raise ValueError(f"there is no page {page}")
-    file.seek(page * page_bytes)
-    return file.read(size)
-
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-
-
-LOCK, USERS, MERGE = "lock.mdb", "users.lock", "merge.lock"
+# The directory
 
 #: LMDB needs file locks and memory maps, which these file systems do not provide reliably.
 NETWORK_FILE_SYSTEMS = frozenset({
@@ -209,9 +296,9 @@ def check_directory(path: Path) -> None:
             pass
     except OSError as error:
         is_file = isinstance(error, (FileExistsError, NotADirectoryError))
-        remedy = "set NEARDUP_DIR to a directory" if is_file else REMEDIES.get(error.errno or 0, RIGHTS)
+        advice = "set NEARDUP_DIR to a directory" if is_file else _REMEDIES.get(error.errno, _RIGHTS)
         raise IndexUnavailable(
-            f"The index directory {path} cannot be written ({error.strerror}): {remedy}."
+            f"The index directory {path} cannot be written ({error.strerror}): {advice}."
         ) from error
     kind = file_system(path)
     if kind in NETWORK_FILE_SYSTEMS:
@@ -235,6 +322,21 @@ def file_system(path: Path) -> str:
             if real.startswith(mount) and len(mount) >= len(best):
                 best, kind = mount, right.split(" ")[0]
     return kind
+
+
+def is_index(path: Path) -> bool:
+    """Return whether there is or was an index in *path*: the note of one, even if its data file is gone.
+
+    A file of LMDB alone may be another program's, which opening it would change. Raises OSError.
+    """
+    if not (path / SIDECAR).is_file():
+        return False
+    with (path / SIDECAR).open("rb") as file:
+        try:
+            found = json.loads(file.read(_NOTE_BYTES + 1))
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(found, dict) and found.keys() >= {"uuid", "documents"}
 
 
 def read_sidecar(path: Path) -> int | None:
@@ -310,53 +412,3 @@ def _lock(descriptor: int, *, wait: bool = False) -> bool:
         except BlockingIOError:
             return False
     return True
-
-
-#: The note beside an index has at most so many bytes.
-_NOTE_BYTES = 1 << 12
-
-
-def is_index(path: Path) -> bool:
-    """Return whether there is or was an index in *path*: there is a note, or an LMDB file with a header."""
-    return is_noted(path) or ((path / DATA).is_file() and _has_header(path))
-
-
-def is_noted(path: Path) -> bool:
-    """Return whether there is the note of an index in *path*, even if its data file is gone.
-
-    Raises OSError.
-    """
-    note = path / SIDECAR
-    if not note.is_file():
-        return False
-    with note.open("rb") as file:
-        content = file.read(_NOTE_BYTES + 1)
-    return _is_object(content, {"uuid", "documents"})
-
-
-def _has_header(path: Path) -> bool:
-    """Return whether the LMDB file in *path* has the header of an index; False if it cannot be read.
-
-    Writes nothing.
-    """
-    try:
-        check_data_file(path / DATA)
-        with (
-            lmdb.open(
-                os.fsencode(path), readonly=True, create=False, lock=False, max_dbs=1, lib_version=0
-            ) as environment,
-            environment.begin() as transaction,
-        ):
-            meta = environment.open_db(b"meta", transaction, create=False)
-            return _is_object(transaction.get(b"header", b"", db=meta), {"format", "uuid", "families"})
-    except (lmdb.Error, IndexCorrupted):
-        return False
-
-
-def _is_object(content: bytes, names: set[str]) -> bool:
-    """Return whether *content* is a JSON object that has all of *names*, and perhaps others."""
-    try:
-        found = json.loads(content)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(found, dict) and found.keys() >= names

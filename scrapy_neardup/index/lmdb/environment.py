@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 import weakref
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -29,14 +30,10 @@ import lmdb
 
 from scrapy_neardup.errors import IndexUnavailable, NearDupError
 
-from .directory import check_data_file, check_directory
-from .faults import DATA, translated, unavailable
-from .tuning import DEFAULT
+from .directory import DATA, check_data_file, check_directory, translated, unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from .tuning import Tuning
 
 Result = TypeVar("Result")
 
@@ -64,6 +61,56 @@ _environments: weakref.WeakSet[Environment] = weakref.WeakSet()
 _inherited: list[object] = []
 #: The locks that are held while the process forks.
 _held: list[threading.RLock] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Sizes and times of an index that are not part of its format. Tests make all of them small."""
+
+    #: A group commit holds at most so many documents, and a confirmed one waits at most so long for it. With
+    #: the commit itself, that keeps what a crash forgets below 1,000 documents or one second.
+    group_documents: int = 1000
+    group_seconds: float = 0.5
+    #: The writer waits so long after a first failed commit, then twice as long after each further one, up to
+    #: the last value. Maintenance that has failed waits that long, too.
+    first_retry_seconds: float = 1.0
+    last_retry_seconds: float = 30.0
+    #: So many documents are kept in memory while the disk cannot be written. Beyond them the oldest are
+    #: forgotten.
+    backlog_documents: int = 100_000
+    #: Flushing and closing wait so long for the disk.
+    disk_wait_seconds: float = 10.0
+    #: The write-ahead log is flushed into a run when it holds so many documents, which are in memory until
+    #: then. A bulk load of as many goes past the log, so many at a time.
+    flush_documents: int = 1 << 14
+    load_documents: int = 1 << 20
+    #: A transaction of the maintenance writes or frees about so much. Other writers wait for it, and LMDB
+    #: writes the list of what a transaction has freed again with each later one that uses some of it.
+    transaction_bytes: int = 1 << 22
+    #: A block of a run holds so many documents, a partition about so many entries: 384 KB, so that LMDB finds
+    #: room for it among freed pages.
+    block_documents: int = 1 << 11
+    partition_entries: int = 1 << 15
+    #: With a window, the writer looks so often for runs that have expired.
+    expiry_seconds: float = 3600.0
+    #: Address space reserved for the file at first; it grows with the file. Where the system does not allow
+    #: that much, the map is halved down to the second value.
+    map_bytes: int = 1 << 36
+    min_map_bytes: int = 1 << 26
+    #: What a snapshot remembers of partitions takes at most so much memory.
+    partition_bytes: int = 1 << 26
+    #: The temporary numbers of so many documents still lead to them once they have their numbers on disk.
+    aliases: int = 1 << 16
+    #: Up to so many probes are looked up one by one, and what they find is compared at once. From so many
+    #: for each partition of a table, NumPy looks them up faster, partition by partition.
+    probes_at_once: int = 256
+    dense_probes: int = 8
+    #: So many candidates are compared at a time, which bounds the memory of a batch (8 M take some 200 MB).
+    candidates_at_once: int = 1 << 23
+
+
+#: The values for crawls.
+DEFAULT = Tuning()
 
 
 class MapReader(Protocol):

@@ -19,14 +19,12 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.memory import LocalIndex
 
 from .compaction import load, merge_all
-from .directory import shared_use, write_sidecar
-from .environment import Environment
-from .faults import translated
+from .directory import shared_use, translated, write_sidecar
+from .environment import DEFAULT, Environment
 from .layout import open_header
-from .memtable import Contents
+from .memtable import Memtable
 from .runs import append
 from .snapshot import reading
-from .tuning import DEFAULT
 from .writer import Writer
 
 if TYPE_CHECKING:
@@ -35,13 +33,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.matches import Matches
     from scrapy_neardup.index.protocol import Documents, Lookup, Stored
-    from scrapy_neardup.index.reservation import Reservation
-    from scrapy_neardup.index.search import Met
+    from scrapy_neardup.index.search import Matches, Met
 
+    from .environment import Tuning
     from .snapshot import Snapshot
-    from .tuning import Tuning
 
 
 class LmdbIndex(LocalIndex):
@@ -72,58 +68,44 @@ class LmdbIndex(LocalIndex):
                 undo.enter_context(shared_use(path, reset=reset))
             self._environment = Environment(path, tuning)
             undo.callback(self._environment.close)
-            super().__init__(self._environment.lock)
-            self.header = open_header(self._environment, wanted, ignore)
-            self._contents = Contents(self._environment, self.header)
-            self._memtable, self._snapshot = self._contents.memtable, self._contents.snapshot
+            header = open_header(self._environment, wanted, ignore)
+            self._memtable = Memtable(self._environment, header)
+            super().__init__(header, self._memtable.columns, self._memtable.pending, self._environment.lock)
             self._undo = undo.pop_all()
-        self._writer = Writer(self._environment, self._contents, window)
-
-    # Searching
+        self._writer = Writer(self._environment, self._memtable, window)
 
     @contextlib.contextmanager
     def _newest(self) -> Iterator[None]:
         with self.lock, self._translated():
             self.require_open()
-            self._contents.catch_up()
+            self._memtable.catch_up()
             yield
 
-    def _search(
-        self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0, first: int = 0
-    ) -> Matches:
-        return self._contents.search(family, keys, distance, most, first)
+    def _near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
+        return self._memtable.near(family, keys, distance)
 
-    def _is_known(self, family: int, keys: list[int]) -> bool:
-        return self._contents.is_known(family, keys)
+    def _with_key(self, family: int, key: int, limit: int) -> set[int]:
+        return self._memtable.with_key(family, key, limit)
 
-    def _search_closest(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
-        return self._contents.search_closest(lookup, keys)
+    def _closest(self, lookup: Lookup, key: NDArray[np.uint64]) -> Met:
+        return self._memtable.closest(lookup, key)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock, self._translated():
-            return self._contents.fetch(documents)
+            return self._memtable.fetch(documents)
 
-    # Adding and removing
+    def _number(self) -> int:
+        return self._memtable.number()
 
-    def _reserve(self, document: Documents, holder: Reservation) -> int:
-        self.require_open()
-        return self._memtable.reserve(document, holder)
-
-    def _holder(self, document: int) -> Reservation | None:
-        return self._memtable.holder(document)
-
-    def _confirm(self, document: int, note: bytes, replaces: Sequence[int]) -> None:
-        if self._memtable.confirm(document, note):
-            if replaces:
-                self.discard(replaces)
-            self._writer.notice()
-
-    def _release(self, document: int) -> None:
-        self._memtable.release(document)
+    def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
+        self._memtable.queue.append(document)
+        if replaces:
+            self.discard(replaces)
+        self._writer.notice()
 
     def discard(self, documents: Sequence[int]) -> None:
         with self._newest():
-            self._memtable.discard(documents, self._snapshot)
+            self._memtable.discard(documents)
             if self._memtable.removals:
                 self._writer.notice()
 
@@ -144,10 +126,8 @@ class LmdbIndex(LocalIndex):
                 pass
             with self.lock:
                 self._writer.settle()
-                self._contents.look()
+                self._memtable.look()
         return np.concatenate(numbers)
-
-    # The index as a whole
 
     def flush(self) -> None:
         self.require_open()
@@ -160,18 +140,18 @@ class LmdbIndex(LocalIndex):
             for _ in merge_all(self._environment, self.header):
                 pass
             with self.lock:
-                self._contents.look()
+                self._memtable.look()
 
     def gauges(self) -> dict[str, int]:
         with self._newest():
             memtable = self._memtable
             return {
-                "documents": self._contents.count(),
-                "pending": memtable.pending,
+                "documents": memtable.count(),
+                "pending": len(memtable.pending),
                 "backlog": len(memtable.queue),
-                "runs": len(self._snapshot.state.runs),
+                "runs": len(memtable.snapshot.state.runs),
                 "bytes": self._environment.size(),
-                "degraded": int(self._writer.degraded or self._contents.behind is not None),
+                "degraded": int(self._writer.degraded or memtable.behind is not None),
                 **self._writer.counts,
             }
 
@@ -193,14 +173,14 @@ class LmdbIndex(LocalIndex):
                 return
             self._closed = True
         ended = self._writer.stop()
-        lost = self._memtable.changes
+        lost, snapshot = self._memtable.changes, self._memtable.snapshot
         if ended:
             with self.lock:
-                self._snapshot.close()
+                snapshot.close()
             if not self._environment.scratch:
                 # Without this, the older note still says that there is an index.
                 with contextlib.suppress(OSError):
-                    write_sidecar(self._environment.path, self.header.uuid, self._snapshot.state.next)
+                    write_sidecar(self._environment.path, self.header.uuid, snapshot.state.next)
             with self._translated("closed"):
                 self._undo.close()
         if lost:

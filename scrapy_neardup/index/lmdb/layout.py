@@ -1,6 +1,6 @@
-"""The keys and values of the five LMDB databases of an index, but for blocks and partitions.
+"""The keys and values of the five LMDB databases of an index, byte for byte: see docs/index-format.md.
 
-``meta``       ``header`` and ``state`` as JSON, ``checksum`` of the header, ``removed`` (`count_removed`).
+``meta``       ``header`` and ``state``, each JSON behind its checksum.
 ``log``        The write-ahead log: number of the first document -> a block of documents with their keys. Each
                block is one group commit. Documents leave the log when they are flushed into a run.
 ``documents``  Number of the first document -> a block of documents of a run, without their keys.
@@ -16,18 +16,18 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index.decoding import decoding
-from scrapy_neardup.index.header import Header
+from scrapy_neardup.index.header import Header, damaged, decoding
+from scrapy_neardup.index.protocol import Documents, Stored
+from scrapy_neardup.index.search import Entries
 
-from .directory import read_sidecar, write_sidecar
-from .faults import DATA, corrupted
+from .directory import DATA, corrupted, read_sidecar, write_sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -47,14 +47,32 @@ MAX_PARTITION_BITS = 16
 #: The list of the documents that a run holds is stored under this number in the place of a table's.
 HELD = (1 << 16) - 1
 
-#: The key of what `write_ledger` stores, in ``meta``.
-LEDGER = b"removed"
-
 _NUMBER = struct.Struct(">I")
 _RUN = struct.Struct(">IHI")
-#: The attribute `State.flushed` has another name on disk.
-_STORED_NAMES = {"flushed": "folded"}
-_ATTRIBUTES = {stored: name for name, stored in _STORED_NAMES.items()}
+_SUM = struct.Struct("<I")
+
+
+def number_key(number: int, *, after: bool = False) -> bytes:
+    """Return the key of the block that begins with document *number*; with *after*, the next possible key."""
+    return _NUMBER.pack(number) + b"\0" * after
+
+
+def key_number(key: bytes | memoryview) -> int:
+    """Return the number of the document that `number_key` has made *key* of."""
+    return int(_NUMBER.unpack(key)[0])
+
+
+def partition_key(run: int, table: int, partition: int) -> bytes:
+    """Return the key of one partition of a table of a run."""
+    return _RUN.pack(run, table, partition)
+
+
+def key_run(key: bytes | memoryview) -> int:
+    """Return the number of the run that the *key* of a partition begins with."""
+    return int(_RUN.unpack(key)[0])
+
+
+# Header and state
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,185 +108,58 @@ class State:
     runs: tuple[Run, ...] = ()
     #: The number that the next run gets.
     next_run: int = 0
-    #: How often the tombstones have changed.
+    #: How often the tombstones have changed, and how many there are.
     removals: int = 0
-
-    def to_json(self) -> bytes:
-        """Serialise."""
-        return json.dumps(
-            {_STORED_NAMES.get(name, name): value for name, value in asdict(self).items()}
-        ).encode()
-
-    @classmethod
-    def from_json(cls, data: bytes) -> State:
-        """Parse what `to_json` has made. Raises `IndexCorrupted`."""
-        with decoding("The state of the index"):
-            stored = {**json.loads(data)}  # raises TypeError for anything but an object
-            state = cls(**{_ATTRIBUTES.get(name, name): value for name, value in stored.items()})
-            return replace(state, runs=tuple(Run(**run) for run in state.runs))  # type: ignore[arg-type]
+    dead: int = 0
 
 
-def number_key(number: int, *, after: bool = False) -> bytes:
-    """Return the key of the block that begins with document *number*; with *after*, the next possible key."""
-    return _NUMBER.pack(number) + b"\0" * after
+def _sealed(data: bytes) -> bytes:
+    return b"%08x" % zlib.crc32(data) + data
 
 
-def key_number(key: bytes | memoryview) -> int:
-    """Return the number of the document that `number_key` has made *key* of."""
-    return int(_NUMBER.unpack(key)[0])
-
-
-def partition_key(run: int, table: int, partition: int) -> bytes:
-    """Return the key of one partition of a table of a run."""
-    return _RUN.pack(run, table, partition)
-
-
-def key_run(key: bytes | memoryview) -> int:
-    """Return the number of the run that the *key* of a partition begins with."""
-    return int(_RUN.unpack(key)[0])
-
-
-def partition_bits(documents: int, entries: int) -> int:
-    """Return by how many bits to cut a table of so many *documents* into partitions of about *entries*."""
-    return min(MAX_PARTITION_BITS, max(0, documents // entries).bit_length())
-
-
-def encode_held(held: NDArray[np.bool_]) -> bytes:
-    """Serialise which documents of its range a run holds (bool[n]): compressed, since it mostly holds all."""
-    return zlib.compress(np.packbits(held, bitorder="little").tobytes(), 1)
-
-
-def decode_held(data: bytes | memoryview, run: Run) -> NDArray[np.bool_]:
-    """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
-    count = run.stop - run.start
-    with decoding(f"The list of documents of run {run.id}"):
-        bits = np.frombuffer(zlib.decompress(data), np.uint8)
-        if len(bits) != (count + 7) // 8:
-            raise ValueError(f"{len(bits)} bytes for {count} documents")
-    held = np.unpackbits(bits, count=count, bitorder="little").view(bool)
-    held.setflags(write=False)
-    return held
+def _opened(data: bytes) -> bytes:
+    """Return what `_sealed` was given. Raises ValueError."""
+    if data[:8] != b"%08x" % zlib.crc32(data[8:]):
+        raise ValueError("it does not match its checksum")
+    return data[8:]
 
 
 def read_state(environment: Environment, transaction: lmdb.Transaction) -> State:
     """Return the state as *transaction* sees it. Raises `IndexCorrupted`."""
-    return State.from_json(bytes(transaction.get(b"state", b"", db=environment.databases["meta"])))
+    return decode_state(bytes(transaction.get(b"state", b"", db=environment.databases["meta"])))
+
+
+def decode_state(data: bytes) -> State:
+    """Parse what `encode_state` has made. Raises `IndexCorrupted`."""
+    with decoding("The state of the index"):
+        fields = json.loads(_opened(data))
+        return State(**{**fields, "runs": tuple(Run(**run) for run in fields["runs"])})
+
+
+def encode_state(state: State) -> bytes:
+    """Serialise."""
+    return _sealed(json.dumps(asdict(state)).encode())
 
 
 def write_state(environment: Environment, transaction: lmdb.Transaction, state: State) -> None:
     """Replace the state within *transaction*."""
-    transaction.put(b"state", state.to_json(), db=environment.databases["meta"])
+    transaction.put(b"state", encode_state(state), db=environment.databases["meta"])
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """A count and a checksum of entries, whatever their order. Two sets share them in one case of 2**64."""
+def read_header(environment: Environment, transaction: lmdb.Transaction) -> Header | None:
+    """Return the header, None if there is none yet.
 
-    count: int = 0
-    #: The sum of a hash of the document and the key of each entry, modulo 2**64.
-    entries: int = 0
-
-    def add(self, documents: NDArray[np.integer], keys: NDArray[np.uint64] | None = None) -> Sums:
-        """Return the sums with more entries: *documents* int[n], *keys* uint64[n] or 0 for all."""
-        hashed = _mix(documents.astype(np.uint64))
-        hashed = _mix(hashed if keys is None else hashed ^ keys)
-        return Sums(self.count + len(documents), (self.entries + int(hashed.sum())) % (1 << 64))
-
-
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hash each value (the finaliser of SplitMix64: Steele, Lea, Flood, OOPSLA 2014)."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
-
-
-#: So many low bits of a number are in the value, the others are its key. Part of the format.
-LOW_BITS = 14
-
-
-def read_removed(transaction: lmdb.Transaction, database: Any) -> NDArray[np.int64]:
-    """Return all numbers, ascending: int64[n]. Raises `IndexCorrupted`."""
-    parts = [np.empty(0, np.int64)]
-    with transaction.cursor(database) as cursor:
-        for key, value in cursor.iternext():
-            with decoding("The list of removed documents"):
-                low = np.frombuffer(value, "<u2").astype(np.int64)
-                parts.append(low + (int.from_bytes(key, "big") << LOW_BITS))
-    return np.concatenate(parts)
-
-
-def add_removed(
-    transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Add *numbers* (int64[n], ascending); returns those that were not there before."""
-    parts = [np.empty(0, np.int64)]
-    for key, low in _split(numbers):
-        with decoding("The list of removed documents"):
-            old = np.frombuffer(transaction.get(key, b"", db=database), "<u2")
-        parts.append(np.setdiff1d(low, old).astype(np.int64) + (int.from_bytes(key, "big") << LOW_BITS))
-        transaction.put(key, np.union1d(old, low).tobytes(), db=database)
-    return np.concatenate(parts)
-
-
-def drop_removed(transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64]) -> None:
-    """Delete *numbers* (int64[n], ascending)."""
-    for key, low in _split(numbers):
-        old = np.frombuffer(transaction.get(key, b"", db=database), "<u2")
-        new = np.setdiff1d(old, low)
-        if len(new):
-            transaction.put(key, new.tobytes(), db=database)
-        else:
-            transaction.delete(key, db=database)
-
-
-def _split(numbers: NDArray[np.int64]) -> Iterator[tuple[bytes, NDArray[np.uint16]]]:
-    """Yield the key and the low bits of *numbers*, for each value of the high bits."""
-    high = numbers >> LOW_BITS
-    start = np.flatnonzero(np.append(True, high[1:] != high[:-1])[: len(high)])
-    high = high[start]
-    low = (numbers & ((1 << LOW_BITS) - 1)).astype("<u2")
-    for key, (begin, end) in zip(high.tolist(), pairwise([*start.tolist(), len(low)]), strict=True):
-        yield key.to_bytes(3, "big"), low[begin:end]
-
-
-def count_removed(environment: Environment, transaction: lmdb.Transaction, state: State) -> Sums:
-    """Sum up the documents of *state* that have a tombstone or that a run leaves out.
-
-    Flushes and merges must leave these sums as they are. If a tombstone were lost, its document would be
-    back, and nothing in the tables would show it. Raises `IndexCorrupted`.
+    Raises `IndexCorrupted`, or `IndexMismatch` for another format.
     """
-    sums = Sums().add(read_removed(transaction, environment.databases["dead"]))
-    for run in state.runs:
-        data = transaction.get(partition_key(run.id, HELD, 0), b"", db=environment.databases["runs"])
-        sums = sums.add(np.flatnonzero(~decode_held(data, run)) + run.start)
-    return sums
-
-
-def read_ledger(environment: Environment, transaction: lmdb.Transaction, state: State) -> Sums | None:
-    """Return the sums of `count_removed` that were stored with *state*, None if there are none.
-
-    So it is where the last writer was of a version that did not store them. Raises `IndexCorrupted`.
-    """
-    data = transaction.get(LEDGER, db=environment.databases["meta"])
+    data = transaction.get(b"header", db=environment.databases["meta"])
     if data is None:
         return None
-    with decoding("The number of removed documents"):
-        stored = json.loads(bytes(data))
-        removals = stored.pop("removals")
-        sums = Sums(**stored)
-    return sums if removals == state.removals else None
-
-
-def current_ledger(environment: Environment, transaction: lmdb.Transaction, state: State) -> Sums:
-    """Return what `read_ledger` does, or else what `count_removed` does."""
-    return read_ledger(environment, transaction, state) or count_removed(environment, transaction, state)
-
-
-def write_ledger(environment: Environment, transaction: lmdb.Transaction, state: State, sums: Sums) -> None:
-    """Store *sums* with *state*."""
-    stored = {"removals": state.removals, **asdict(sums)}
-    transaction.put(LEDGER, json.dumps(stored).encode(), db=environment.databases["meta"])
+    data = bytes(data)
+    if data[:1] == b"{":  # as up to format 2, which is refused
+        Header.from_json(data)
+    with decoding(f"The header of the index in {environment.path}"):
+        data = _opened(data)
+    return Header.from_json(data)
 
 
 def open_header(environment: Environment, wanted: Header | None, ignore: Collection[str]) -> Header:
@@ -288,9 +179,7 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
             raise IndexUnavailable(
                 f"There is no index in {environment.path}: name the directory of an index."
             )
-        data = wanted.to_json()
-        transaction.put(b"header", data, db=environment.databases["meta"])
-        transaction.put(b"checksum", b"%08x" % zlib.crc32(data), db=environment.databases["meta"])
+        transaction.put(b"header", _sealed(wanted.to_json()), db=environment.databases["meta"])
         write_state(environment, transaction, State())
         return wanted
 
@@ -302,23 +191,254 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
         if not environment.scratch:
             # Without this a power cut may leave the note beside a file without a header, as damage does.
             environment.sync()
-            write_sidecar(environment.path, header.uuid, 0)
+    if known is None and not environment.scratch:
+        write_sidecar(environment.path, header.uuid, 0)
     if wanted is not None:
         header.require(wanted, str(environment.path), ignore)
     return header
 
 
-def read_header(environment: Environment, transaction: lmdb.Transaction) -> Header | None:
-    """Return the header, None if there is none yet.
+# Which documents a run holds, and which were removed
 
-    Raises `IndexCorrupted`, or `IndexMismatch` for another format.
+#: So many low bits of a number are in the value, the others are its key. Part of the format.
+LOW_BITS = 14
+
+
+def encode_held(held: NDArray[np.bool_]) -> bytes:
+    """Serialise which documents of its range a run holds (bool[n]): compressed, since it mostly holds all."""
+    return zlib.compress(np.packbits(held, bitorder="little").tobytes(), 1)
+
+
+def decode_held(data: bytes | memoryview, run: Run) -> NDArray[np.bool_]:
+    """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
+    with decoding(f"The list of documents of run {run.id}"):
+        bits = np.frombuffer(zlib.decompress(data), np.uint8)
+        held = np.unpackbits(bits, count=run.stop - run.start, bitorder="little").view(bool)
+        if len(bits) != (len(held) + 7) // 8 or np.count_nonzero(held) != run.documents:
+            raise ValueError(f"it has not {run.documents} documents")
+    held.setflags(write=False)
+    return held
+
+
+def read_dead(transaction: lmdb.Transaction, database: Any, state: State) -> NDArray[np.int64]:
+    """Return the numbers of all tombstones, ascending: int64[n]. Raises `IndexCorrupted`."""
+    parts = [np.empty(0, np.int64)]
+    with decoding("The list of removed documents"):
+        with transaction.cursor(database) as cursor:
+            for key, value in cursor.iternext():
+                low = _decode_low(bytes(key), value).astype(np.int64)
+                parts.append(low + (int.from_bytes(key, "big") << LOW_BITS))
+        dead = np.concatenate(parts)
+        if len(dead) != state.dead:
+            raise ValueError(f"it has {len(dead)} and should have {state.dead}")
+    return dead
+
+
+def change_dead(
+    transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64], *, add: bool
+) -> int:
+    """Add or delete tombstones (int64[n], ascending); returns how many more there are then."""
+    change = 0
+    high = numbers >> LOW_BITS
+    begins = np.flatnonzero(np.append(True, high[1:] != high[:-1])[: len(high)]).tolist()
+    for begin, end in pairwise([*begins, len(numbers)]):
+        key = int(high[begin]).to_bytes(3, "big")
+        low = numbers[begin:end] & ((1 << LOW_BITS) - 1)
+        data = transaction.get(key, db=database)
+        with decoding("The list of removed documents"):
+            old = np.empty(0, "<u2") if data is None else _decode_low(key, data)
+        new = (np.union1d(old, low) if add else np.setdiff1d(old, low)).astype("<u2").tobytes()
+        change += len(new) // 2 - len(old)
+        if new:
+            transaction.put(key, new + _SUM.pack(zlib.crc32(key + new)), db=database)
+        else:
+            transaction.delete(key, db=database)
+    return change
+
+
+def _decode_low(key: bytes, data: bytes | memoryview) -> NDArray[np.uint16]:
+    """Return the low bits of the numbers under *key*: uint16[n]. Raises ValueError."""
+    if len(key) != 3 or _SUM.unpack_from(data, len(data) - 4)[0] != zlib.crc32(key + bytes(data[:-4])):
+        raise ValueError("it does not match its checksum")
+    return np.frombuffer(data, "<u2", (len(data) - 4) // 2)
+
+
+# Blocks of documents
+
+#: So many documents of a run are compressed together.
+CHUNK = 32
+#: Levels of zlib for the blocks of runs, and for those of the log, which are soon written again.
+RUN_LEVEL, LOG_LEVEL = 6, 0
+#: Checksum of the key and of all that follows, since LMDB 0.9 has none; number of documents; of those in a
+#: chunk.
+_HEAD = struct.Struct("<III")
+
+
+def encode_block(documents: Stored, key: bytes) -> bytes:
+    """Return the bytes of a block of a run, to be stored under *key*: *documents* without their keys."""
+    keyless = Documents(np.empty((0, len(documents.urls)), np.uint64), *documents)
+    return _encode(keyless, CHUNK, RUN_LEVEL, key)
+
+
+def encode_logged(documents: Documents, key: bytes) -> bytes:
+    """Return the bytes of a block of the log, to be stored under *key*: *documents* with their keys."""
+    return _encode(documents, len(documents.urls), LOG_LEVEL, key)
+
+
+def decode_block(
+    data: bytes | memoryview,
+    header: Header,
+    rows: NDArray[np.int64] | None = None,
+    *,
+    check: bytes | None = None,
+) -> Stored:
+    """Return copies of *rows* (int64[n], ascending) of a block of a run, or of all its documents.
+
+    Raises `IndexCorrupted` if it cannot be decoded or does not match the checksum under the key *check*.
     """
-    data = transaction.get(b"header", db=environment.databases["meta"])
-    if data is None:
-        return None
-    header = Header.from_json(bytes(data))
-    # An index that was made by a version without checksums of headers has none.
-    checksum = transaction.get(b"checksum", db=environment.databases["meta"])
-    if checksum is not None and bytes(checksum) != b"%08x" % zlib.crc32(data):
-        raise corrupted(environment.path / DATA, "its header does not match its checksum")
-    return header
+    with decoding("A block of documents"):
+        return _decode(data, header, 0, rows, check).stored
+
+
+def decode_logged(data: bytes | memoryview, header: Header, *, check: bytes | None = None) -> Documents:
+    """Return copies of all documents of a block of the log, as `decode_block` does."""
+    with decoding("A block of the log"):
+        return _decode(data, header, header.keys, None, check)
+
+
+def block_size(data: bytes | memoryview) -> int:
+    """Return how many documents a block has. Raises struct.error if it is cut short."""
+    return int(_HEAD.unpack_from(data)[1])
+
+
+def _encode(documents: Documents, size: int, level: int, key: bytes) -> bytes:
+    """Return a head, where each chunk of *size* documents ends (uint32[chunks]), and the chunks."""
+    count = len(documents.urls)
+    chunks = [
+        zlib.compress(_pack(documents.take(slice(start, start + size))), level)
+        for start in range(0, count, size or 1)
+    ]
+    ends = np.cumsum([len(chunk) for chunk in chunks], dtype=np.uint32)
+    body = b"".join((_HEAD.pack(0, count, size)[_SUM.size :], ends.tobytes(), *chunks))
+    return _SUM.pack(zlib.crc32(body, zlib.crc32(key))) + body
+
+
+def _pack(documents: Documents) -> bytes:
+    """Return the keys, the records byte column by byte column, lengths of URLs and notes, URLs, notes."""
+    keys, records, urls, notes = documents
+    texts = [url.encode("utf-8", "surrogatepass") for url in urls] + notes
+    lengths = np.array([len(text) for text in texts], np.uint32)
+    columns = np.frombuffer(records.tobytes(), np.uint8).reshape(-1, records.dtype.itemsize or 1).T
+    return b"".join((keys.tobytes(), columns.tobytes(), lengths.tobytes(), *texts))
+
+
+def _decode(
+    data: bytes | memoryview, header: Header, keys: int, rows: NDArray[np.int64] | None, check: bytes | None
+) -> Documents:
+    """Return *rows* of a block whose documents have so many *keys*."""
+    checksum, count, size = _HEAD.unpack_from(data)
+    if check is not None and zlib.crc32(memoryview(data)[_SUM.size :], zlib.crc32(check)) != checksum:
+        raise ValueError("it does not match its checksum")
+    ends = np.frombuffer(data, np.uint32, -(-count // size) if count else 0, _HEAD.size).tolist()
+    first, begins, width = _HEAD.size + 4 * len(ends), [0, *ends], header.dtype.itemsize
+    filed, records, urls, notes = [np.empty((keys, 0), np.uint64)], [], list[str](), list[bytes]()
+    wanted = np.arange(count) if rows is None else rows
+    chunks = (wanted // size).tolist() if count else []
+    borders = [place for place, chunk in enumerate(chunks) if not place or chunk != chunks[place - 1]]
+    for start, stop in pairwise([*borders, len(chunks)]):
+        chunk = chunks[start]
+        some = wanted[start:stop] - chunk * size
+        packed = zlib.decompress(data[first + begins[chunk] : first + ends[chunk]])
+        # As `_pack` has put them together.
+        total = min(size, count - chunk * size)
+        place = 8 * keys * total
+        if keys:
+            filed.append(np.frombuffer(packed, np.uint64, keys * total).reshape(keys, total)[:, some])
+        columns = np.frombuffer(packed, np.uint8, width * total, place).reshape(width, total)
+        records.append(columns[:, some].T.tobytes())
+        place += columns.size
+        lengths = np.frombuffer(packed, np.uint32, 2 * total, place).tolist()
+        spans = [*accumulate(lengths, initial=place + 8 * total)]
+        if spans[-1] != len(packed):
+            raise ValueError("it is cut short")
+        for row in some.tolist():
+            urls.append(packed[spans[row] : spans[row + 1]].decode("utf-8", "surrogatepass"))
+            notes.append(packed[spans[total + row] : spans[total + row + 1]])
+    together = np.frombuffer(b"".join(records), header.dtype if width else np.uint8).copy()
+    return Documents(
+        np.concatenate(filed, axis=1) if keys else np.empty((0, len(urls)), np.uint64),
+        together if width else np.empty(len(urls), header.dtype),
+        urls,
+        notes,
+    )
+
+
+# Partitions of tables
+
+#: A place of the directory has about so many entries. Part of the format.
+PLACE_ENTRIES = 16
+
+#: Number of entries; checksum of the key and all before it.
+_TAIL = struct.Struct("<II")
+
+
+class Partition(NamedTuple):
+    """A partition, read in place."""
+
+    entries: Entries
+    #: The keys of the entries, which `bisect` reads faster than an array.
+    keys: memoryview
+    #: Where the entries of each place begin, and at the end where those of the last one stop.
+    starts: memoryview
+    #: A key belongs to the place ``(key >> shift) & mask``.
+    shift: int
+    mask: int
+
+
+def partition_bits(documents: int, entries: int) -> int:
+    """Return by how many bits to cut a table of so many *documents* into partitions of about *entries*."""
+    return min(MAX_PARTITION_BITS, max(0, documents // entries).bit_length())
+
+
+def encode_partition(entries: Entries, cut: int, key: bytes) -> bytes:
+    """Return the bytes of a partition of a table that is cut by *cut* bits, to be stored under *key*."""
+    count = len(entries.keys)
+    bits = _directory_bits(count)
+    starts = np.array([0, count], np.uint32)
+    if bits:
+        places = (entries.keys << np.uint64(cut)) >> np.uint64(64 - bits)
+        starts = np.searchsorted(places, np.arange((1 << bits) + 1, dtype=np.uint64)).astype(np.uint32)
+    parts = (entries.keys, entries.documents, starts)
+    body = b"".join((*(part.tobytes() for part in parts), _SUM.pack(count)))
+    return body + _SUM.pack(zlib.crc32(body, zlib.crc32(key)))
+
+
+def decode_partition(data: bytes | memoryview, cut: int, *, check: bytes | None = None) -> Partition:
+    """Return views of a partition of a table that is cut by *cut* bits.
+
+    Raises `IndexCorrupted` if it is not as long as it says, or does not match its checksum under the key
+    *check*.
+    """
+    size, checksum = _TAIL.unpack_from(data, len(data) - _TAIL.size) if len(data) >= _TAIL.size else (0, 0)
+    bits = _directory_bits(size)
+    if len(data) != 12 * size + 4 * ((1 << bits) + 1) + _TAIL.size:
+        raise damaged("A partition is cut short or missing")
+    if check is not None and zlib.crc32(data[:-4], zlib.crc32(check)) != checksum:
+        raise damaged("A partition does not match its checksum")
+    keys: NDArray[np.uint64] = np.frombuffer(data, np.uint64, size)
+    documents = np.frombuffer(data, np.uint32, size, 8 * size)
+    starts = np.frombuffer(data, np.uint32, (1 << bits) + 1, 12 * size)
+    return Partition(Entries(keys, documents), keys.data, starts.data, 64 - cut - bits, (1 << bits) - 1)
+
+
+def split(entries: Entries, bits: int) -> Iterator[tuple[int, Entries]]:
+    """Yield the partitions of a sorted table that is cut by *bits*, each with its number."""
+    borders = np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits if bits else 0)
+    cuts = [0, *np.searchsorted(entries.keys, borders).tolist(), len(entries.keys)]
+    for partition, (start, stop) in enumerate(pairwise(cuts)):
+        yield partition, Entries(entries.keys[start:stop], entries.documents[start:stop])
+
+
+def _directory_bits(size: int) -> int:
+    """Return by how many bits the directory of a partition of *size* entries divides the keys."""
+    return int(size // PLACE_ENTRIES).bit_length()

@@ -1,4 +1,4 @@
-"""The newest documents of an index on disk, in memory, and read as one with what is in its runs."""
+"""The newest documents of an index on disk, in memory, over a snapshot of what is committed."""
 
 from __future__ import annotations
 
@@ -8,30 +8,26 @@ from typing import TYPE_CHECKING, NamedTuple
 import lmdb
 import numpy as np
 
-from scrapy_neardup.index.columns import Columns
-from scrapy_neardup.index.decoding import decoding
+from scrapy_neardup.index.header import decoding
+from scrapy_neardup.index.memory import Columns
 from scrapy_neardup.index.protocol import Stored
 from scrapy_neardup.index.search import closest, search_all
-from scrapy_neardup.index.sorted_arrays import is_member
 
 from .layout import State
-from .search import is_known, search_one, search_runs
+from .search import search_near, search_one, with_key
 from .snapshot import Snapshot
-from .tuning import DEFAULT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.matches import Matches
     from scrapy_neardup.index.protocol import Documents, Lookup
     from scrapy_neardup.index.reservation import Reservation
-    from scrapy_neardup.index.search import Met
+    from scrapy_neardup.index.search import Matches, Met
 
     from .environment import Environment
-    from .tuning import Tuning
 
 
 class Group(NamedTuple):
@@ -45,24 +41,27 @@ class Group(NamedTuple):
 
 
 class Memtable:
-    """Documents that are not in a run yet, and removals that are not on disk yet.
+    """Documents that are not in a run yet, and removals that are not on disk yet, over a snapshot.
 
     A new document is *pending* under a temporary, negative number. Once it is confirmed, it is *queued*. It
     goes to the log with a *group*, whose commit gives it its number. It leaves when a run holds it. Documents
-    that other processes have committed to the log come in by `follow`. All methods need the lock of the
-    environment.
+    that other processes have committed to the log come in by `look`. All methods need the lock of the
+    environment. Those that read raise `IndexCorrupted`.
     """
 
-    def __init__(self, header: Header, tuning: Tuning = DEFAULT) -> None:
-        self.columns = Columns(header, tuning)
-        self._most_aliases = tuning.aliases
+    def __init__(self, environment: Environment, header: Header) -> None:
+        self._environment = environment
+        self.snapshot = Snapshot(environment, header)
+        self.columns = Columns(header)
+        #: What holds the reservation of each pending document, by its temporary number.
+        self.pending: dict[int, Reservation] = {}
         #: Numbers of the confirmed documents, oldest first. Those of the group on its way to the disk come
         #: first.
         self.queue: deque[int] = deque()
         #: Numbers of documents that wait for a tombstone. Those of the group have temporary numbers still.
         self.removals: list[int] = []
-        #: What holds the reservation of each pending document.
-        self._pending: dict[int, Reservation] = {}
+        #: The error that keeps later commits from being seen; None if all are seen.
+        self.behind: lmdb.Error | None = None
         #: Temporary numbers of the group on its way to the disk.
         self._group: set[int] = set()
         #: For each temporary number that was handed out, the number on disk.
@@ -74,13 +73,9 @@ class Memtable:
         self._marked: tuple[int, set[int]] = (0, set())
         #: The state that the columns agree with.
         self._state = State()
-        #: The next temporary number.
-        self._serial = -1
-
-    @property
-    def pending(self) -> int:
-        """How many documents are pending."""
-        return len(self._pending)
+        self._serial = 0
+        self.snapshot.refresh()
+        self._follow()
 
     @property
     def changes(self) -> int:
@@ -97,75 +92,130 @@ class Memtable:
         """Whether a group is on its way to the disk."""
         return bool(self._group)
 
-    def number(self, document: int) -> int:
-        """Return the number that *document*, perhaps a temporary one, has now."""
-        return self._aliases.get(document, document)
-
-    def fetch(self, documents: NDArray[np.int64], snapshot: Snapshot) -> Stored:
-        """Return what is stored of *documents* (int64[n]) here and in the runs of *snapshot*, in order."""
-        numbers = [self.number(document) for document in documents.tolist()]
-        new = [place for place, number in enumerate(numbers) if number in self.columns]
-        if len(new) == len(numbers):
-            return self.columns.fetch(numbers)
-        if not new:
-            return snapshot.fetch(np.array(numbers, np.int64))
-        old = [place for place, number in enumerate(numbers) if number not in self.columns]
-        parts = [
-            self.columns.fetch(numbers[place] for place in new),
-            snapshot.fetch(np.array([numbers[place] for place in old], np.int64)),
-        ]
-        return Stored.concatenate(parts).take(np.argsort(new + old))
-
-    # One document
-
-    def reserve(self, document: Documents, holder: Reservation) -> int:
-        """Take in a pending document, one row. Returns its temporary number."""
-        number = self._serial
+    def number(self) -> int:
+        """Return a temporary number."""
         self._serial -= 1
-        keys, records, urls, notes = document
-        self.columns.append_one(number, keys[:, 0], records[0], urls[0], notes[0])
-        self._pending[number] = holder
-        return number
+        return self._serial
 
-    def holder(self, document: int) -> Reservation | None:
-        """Return what holds a pending document; None if it is not pending."""
-        return self._pending.get(document)
+    # Keeping up with other processes
 
-    def confirm(self, document: int, note: bytes) -> bool:
-        """Queue a pending document with its *note*; returns whether it was pending."""
-        if document not in self._pending:
-            return False
-        del self._pending[document]
-        self.columns.annotate(document, note)
-        self.queue.append(document)
-        return True
+    def catch_up(self) -> None:
+        """Take in what other processes have committed, as far as that can be seen at the moment."""
+        self.look()
+        self._follow()  # the snapshot moves on by itself when the memory map moves
 
-    def release(self, document: int) -> None:
-        """Drop a pending document."""
-        if document in self._pending:
-            del self._pending[document]
-            self.columns.remove([document])
+    def look(self) -> None:
+        """Move on to the newest commit, unless one of this process is under way."""
+        if self.committing or self._environment.last_transaction() == self.snapshot.commit:
+            return
+        try:
+            self.snapshot.refresh(wait=False)
+        except lmdb.Error as error:
+            if not self.snapshot.attached:
+                raise
+            self.behind = error  # the older view has to do until the map can be moved
+            return
+        self._follow()
+        self.behind = None
 
-    def discard(self, documents: Sequence[int], snapshot: Snapshot) -> None:
+    def _follow(self) -> None:
+        """Take in the documents of the log that the snapshot shows, and drop those that its runs hold.
+
+        While a group is on its way to the disk, its block could not be told from those of other processes.
+        Then only removals are brought up to date, and the call after the commit does the rest.
+        """
+        state, before = self.snapshot.state, self._state
+        if state is before:
+            return
+        self._hide_removals()
+        if self._group:
+            return
+        if state.flushed > before.flushed:
+            numbers = self.columns.numbers()
+            self.columns.remove(numbers[(numbers >= 0) & (numbers < state.flushed)].tolist())
+        for first, documents in self.snapshot.log(max(before.next, state.flushed), skip=self._own):
+            self.columns.append(np.arange(first, first + len(documents.urls)), documents)
+        self._own.clear()
+        self.columns.remove(self.snapshot.dead[self.snapshot.dead >= state.flushed].tolist())
+        self._state = state
+
+    def _hide_removals(self) -> None:
+        """Make the snapshot hide the removed documents whose tombstones it does not show yet."""
+        since, marked = self._marked
+        if self.snapshot.state.removals >= since:
+            marked.clear()
+        self.snapshot.hide(marked.union(number for number in self.removals if number >= 0))
+
+    # Reading
+
+    def near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
+        """Return the documents of a *family* within *distance* bits of one of *keys* (uint64[n])."""
+
+        def search(some: NDArray[np.uint64]) -> Iterator[Matches]:
+            yield from search_near(self.snapshot, family, some, distance)
+            yield from self.columns.near(family, some, distance)
+
+        with decoding("A partition"):
+            return search_all(search, keys)
+
+    def with_key(self, family: int, key: int, limit: int) -> set[int]:
+        """Return the documents that have *key*; see `LocalIndex` for *limit*."""
+        newest = self.columns.with_key(family, key)
+        with decoding("A partition"):
+            older = with_key(self.snapshot, family, key, limit)
+        return older | newest if newest else older
+
+    def closest(self, lookup: Lookup, key: NDArray[np.uint64]) -> Met:
+        """Look up one key (uint64[1]) within the bounds of *lookup*."""
+        family, distance, *_, compared = lookup
+        with decoding("A partition"):
+            in_runs, narrowed = search_one(self.snapshot, family, int(key[0]), distance, compared)
+        found = closest(
+            [*in_runs, *self.columns.near(family, key, distance)], lookup.nearest, self.snapshot.dead
+        )
+        return found._replace(narrowed=True) if narrowed else found
+
+    def fetch(self, documents: NDArray[np.int64]) -> Stored:
+        """Return what is stored of *documents* (int64[n]), in their order."""
+        numbers = [self._aliases.get(document, document) for document in documents.tolist()]
+        here = [number in self.columns for number in numbers]
+        newest = self.columns.fetch(number for number, new in zip(numbers, here, strict=True) if new)
+        if all(here):
+            return newest
+        old = np.array([number for number, new in zip(numbers, here, strict=True) if not new], np.int64)
+        # The sort is stable: of each kind the first comes first.
+        rows = np.argsort(np.argsort(np.logical_not(here), kind="stable"))
+        return Stored.concatenate([newest, self.snapshot.fetch(old)]).take(rows)
+
+    def count(self) -> int:
+        """Return how many documents are stored and not removed, but for pending ones."""
+        state = self.snapshot.state
+        removed = int(np.searchsorted(self.snapshot.dead, state.flushed))
+        in_runs = sum(run.documents for run in state.runs) - removed
+        return in_runs + len(self.columns) - len(self.pending)
+
+    # Removing
+
+    def discard(self, documents: Sequence[int]) -> None:
         """Remove *documents* from the columns, and queue tombstones for those that are on disk.
 
-        A number that *snapshot* does not know yet may be that of a document that another process has just
+        A number that the snapshot does not know yet may be that of a document that another process has just
         stored: it is queued, too, and the commit ignores it if there is no such document.
         """
-        numbers = [self.number(document) for document in documents]
+        numbers = [self._aliases.get(document, document) for document in documents]
         elsewhere = sorted({number for number in numbers if number >= 0 and number not in self.columns})
-        filed = set(snapshot.filed(np.array(elsewhere, np.int64)).tolist()) if elsewhere else set()
+        filed = set(self.snapshot.filed(np.array(elsewhere, np.int64)).tolist()) if elsewhere else set()
         for number in numbers:
-            on_disk = number in filed or number >= snapshot.state.next
+            on_disk = number in filed or number >= self.snapshot.state.next
             on_disk = on_disk or (number >= 0 and number in self.columns)
             if on_disk or number in self._group:
                 self.removals.append(number)
-            elif number in self._pending:
-                del self._pending[number]
+            elif number in self.pending:
+                del self.pending[number]
             elif number in self.columns:
                 self.queue.remove(number)
             self.columns.remove([number])
-        self._hide_removals(snapshot)
+        self._hide_removals()
 
     # Commits
 
@@ -187,7 +237,7 @@ class Memtable:
         new = range(state.next - len(group.numbers), state.next)
         self.columns.renumber(group.numbers, new)
         self._aliases.update(zip(group.numbers, new, strict=True))
-        while len(self._aliases) > self._most_aliases:
+        while len(self._aliases) > self._environment.tuning.aliases:
             # A plain dict would look for its first key among all that were deleted.
             self._aliases.popitem(last=False)
         for _ in group.numbers:
@@ -195,7 +245,7 @@ class Memtable:
         if group.numbers:
             self._own.add(new.start)
         written = set(group.removals)
-        self.removals = [self.number(number) for number in self.removals if number not in written]
+        self.removals = [self._aliases.get(each, each) for each in self.removals if each not in written]
         self._marked = (state.removals, self._marked[1] | written)
         self.columns.remove(self.removals)
 
@@ -220,112 +270,3 @@ class Memtable:
             self.columns.remove([self.queue[len(self._group)]])
             del self.queue[len(self._group)]
         return forgotten
-
-    def follow(self, snapshot: Snapshot) -> None:
-        """Take in the documents of the log that *snapshot* shows, and drop those that its runs hold.
-
-        While a group is on its way to the disk, its block could not be told from those of other processes.
-        Then only removals are brought up to date, and the call after the commit does the rest.
-        """
-        state, before = snapshot.state, self._state
-        if state is before:
-            return
-        self._hide_removals(snapshot)
-        if self._group:
-            return
-        if state.flushed > before.flushed:
-            numbers = self.columns.numbers()
-            self.columns.remove(numbers[(numbers >= 0) & (numbers < state.flushed)].tolist())
-        for first, documents in snapshot.log(max(before.next, state.flushed), skip=self._own, check=True):
-            self.columns.append(np.arange(first, first + len(documents.urls)), documents)
-        self._own.clear()
-        self.columns.remove(snapshot.dead[snapshot.dead >= state.flushed].tolist())
-        self._state = state
-
-    def _hide_removals(self, snapshot: Snapshot) -> None:
-        """Make *snapshot* hide the removed documents whose tombstones it does not show yet."""
-        since, marked = self._marked
-        if snapshot.state.removals >= since:
-            marked.clear()
-        snapshot.hide(marked.union(number for number in self.removals if number >= 0))
-
-
-class Contents:
-    """The documents of the index in *environment*: the memtable of this process over what is committed.
-
-    All methods need the lock of the environment. Those that read raise `IndexCorrupted`.
-    """
-
-    def __init__(self, environment: Environment, header: Header) -> None:
-        self._environment = environment
-        self.memtable = Memtable(header, environment.tuning)
-        self.snapshot = Snapshot(environment, header)
-        #: The error that keeps later commits from being seen; None if all are seen.
-        self.behind: lmdb.Error | None = None
-        self.snapshot.refresh()
-        self.memtable.follow(self.snapshot)
-
-    # Keeping up with other processes
-
-    def catch_up(self) -> None:
-        """Take in what other processes have committed, as far as that can be seen at the moment."""
-        self.look()
-        self.memtable.follow(self.snapshot)  # the snapshot moves on by itself when the memory map moves
-
-    def look(self) -> None:
-        """Move on to the newest commit, unless one of this process is under way."""
-        if self.memtable.committing or self._environment.last_transaction() == self.snapshot.commit:
-            return
-        try:
-            self.snapshot.refresh(wait=False)
-        except lmdb.Error as error:
-            if not self.snapshot.attached:
-                raise
-            self.behind = error  # the older view has to do until the map can be moved
-            return
-        self.memtable.follow(self.snapshot)
-        self.behind = None
-
-    # Reading
-
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int, most: int, first: int) -> Matches:
-        """Return the documents of a *family* within *distance* bits of one of *keys* (uint64[n]), each once.
-
-        For *most* see `search_all`, for *first* `search_runs`.
-        """
-        with decoding("A partition"):
-            return search_all(
-                (
-                    lambda some: search_runs(self.snapshot, family, some, distance, most, first),
-                    lambda some: self.memtable.columns.search(family, some, distance, most, first),
-                ),
-                keys,
-                most,
-            )
-
-    def search_closest(self, lookup: Lookup, keys: NDArray[np.uint64]) -> Met:
-        """Look up the only one of *keys* (uint64[1]) within the bounds of *lookup*."""
-        family, distance, *_, compared = lookup
-        with decoding("A partition"):
-            in_runs, narrowed = search_one(self.snapshot, family, int(keys[0]), distance, compared)
-            in_memory = self.memtable.columns.search(family, keys, distance)
-            dead = self.snapshot.dead
-            gone = (lambda documents: is_member(documents, dead)) if len(dead) else None
-            found = closest([*in_runs, *in_memory], lookup.nearest, gone)
-        return found._replace(narrowed=True) if narrowed else found
-
-    def is_known(self, family: int, keys: list[int]) -> bool:
-        """Whether any document, perhaps a removed one, has one of *keys* of a family of equal keys."""
-        with decoding("A partition"):
-            return self.memtable.columns.is_known(family, keys) or is_known(self.snapshot, family, keys)
-
-    def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        """Return what is stored of *documents* (int64[n]), in their order."""
-        return self.memtable.fetch(documents, self.snapshot)
-
-    def count(self) -> int:
-        """Return how many documents are stored and not removed, but for pending ones."""
-        state = self.snapshot.state
-        removed = int(np.searchsorted(self.snapshot.dead, state.flushed))
-        in_runs = sum(run.documents for run in state.runs) - removed
-        return in_runs + len(self.memtable.columns) - self.memtable.pending

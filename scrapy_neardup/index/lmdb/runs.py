@@ -7,33 +7,32 @@ names it. If the process dies before, it is swept away later.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
-from scrapy_neardup.index.decoding import decoding
-from scrapy_neardup.index.sorted_arrays import Entries, flatten, merge_entries, sort_entries
+from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index.header import damaged, decoding
+from scrapy_neardup.index.search import Entries, flatten, merge_entries, sort_entries
 
-from .blocks import encode_block, encode_logged, encode_partition
 from .layout import (
     HELD,
     MAX_DOCUMENTS,
     Run,
-    add_removed,
-    current_ledger,
+    change_dead,
     decode_held,
-    drop_removed,
+    encode_block,
     encode_held,
+    encode_logged,
+    encode_partition,
     key_number,
     key_run,
     number_key,
     partition_bits,
     partition_key,
-    read_removed,
+    read_dead,
     read_state,
-    write_ledger,
+    split,
     write_state,
 )
 
@@ -51,6 +50,9 @@ if TYPE_CHECKING:
     from .layout import State
     from .snapshot import Snapshot
 
+#: The name of a database, a key, a value.
+Item = tuple[str, bytes, bytes]
+
 
 def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
     """Commit *documents*, and tombstones for *removals*; returns the state that this leads to.
@@ -62,20 +64,17 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
     def work(transaction: lmdb.Transaction) -> State:
         state = read_state(environment, transaction)
         require_room(state.next, documents)
+        key = number_key(state.next)
         if len(documents.urls) and not transaction.put(
-            number_key(state.next), encode_logged(documents), append=True, db=environment.databases["log"]
+            key, encode_logged(documents, key), append=True, db=environment.databases["log"]
         ):
-            raise IndexCorrupted(
-                "The log has documents that its state does not know: run `scrapy-neardup index check`."
-            )
+            raise damaged("The log has documents that its state does not know")
         newer = replace(state, next=state.next + len(documents.urls))
         if removals:
-            newer = replace(newer, removals=state.removals + 1)
-            ledger = current_ledger(environment, transaction, state)
             # np.unique imports more of NumPy when it is first used, which takes 0.1 s.
             numbers = _stored(environment, transaction, state, np.array(sorted(set(removals)), np.int64))
-            new = add_removed(transaction, environment.databases["dead"], numbers)
-            write_ledger(environment, transaction, newer, ledger.add(new))
+            more = change_dead(transaction, environment.databases["dead"], numbers, add=True)
+            newer = replace(newer, removals=state.removals + 1, dead=state.dead + more)
         write_state(environment, transaction, newer)
         return newer
 
@@ -95,22 +94,10 @@ def _stored(
     return numbers[there]
 
 
-def clear(environment: Environment, transaction: lmdb.Transaction, stop: int) -> None:
-    """Delete all blocks before the one that begins with document *stop*."""
-    with transaction.cursor(environment.databases["log"]) as cursor:
-        cursor.first()
-        while (key := bytes(cursor.key())) and key_number(key) < stop:
-            cursor.delete()
-
-
 def require_room(first: int, documents: Documents) -> None:
     """Raise `IndexUnavailable` if there are too few numbers left for *documents*."""
     if first + len(documents.urls) > MAX_DOCUMENTS:
         raise IndexUnavailable("The index is full (2**32 - 1 documents): start another one (NEARDUP_DIR).")
-
-
-#: The name of a database, a key, a value.
-Item = tuple[str, bytes, bytes]
 
 
 def new_run(environment: Environment, start: int, stop: int, documents: int) -> Run:
@@ -128,8 +115,8 @@ def new_run(environment: Environment, start: int, stop: int, documents: int) -> 
 def blocks(first: int, documents: Stored, size: int) -> Iterator[Item]:
     """Yield blocks of *size* of the *documents*, whose numbers begin with *first*."""
     for start in range(0, len(documents.urls), size):
-        part = documents.take(slice(start, start + size))
-        yield "documents", number_key(first + start), encode_block(part)
+        key = number_key(first + start)
+        yield "documents", key, encode_block(documents.take(slice(start, start + size)), key)
 
 
 def partitions(header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[np.uint64]) -> Iterator[Item]:
@@ -138,16 +125,15 @@ def partitions(header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[
     *held* (bool[n]) says which of its documents get into the tables, *keys* (uint64[keys, n]) under which
     keys.
     """
-    place = 0
     numbers = (np.flatnonzero(held) + run.start).astype(np.uint32)
-    if not held.all():
-        keys = keys[:, held]
-    for family, rows in zip(header.families, header.rows, strict=True):
+    keys = keys[:, held]
+    for family, rows, first in zip(header.families, header.rows, header.first_table, strict=False):
         base, document = flatten(family, keys[rows], numbers)
-        for permuted in family.tables.keys(base):
-            for partition, part in split(sort_entries(permuted, document), run.cut(family)):
-                yield "runs", partition_key(run.id, place, partition), encode_partition(part, run.cut(family))
-            place += 1
+        cut = run.cut(family)
+        for table, permuted in enumerate(family.tables.keys(base), first):
+            for partition, part in split(sort_entries(permuted, document), cut):
+                key = partition_key(run.id, table, partition)
+                yield "runs", key, encode_partition(part, cut, key)
     yield "runs", partition_key(run.id, HELD, 0), encode_held(held)
 
 
@@ -163,10 +149,29 @@ def merge_partitions(
         cut = merged.cut(family)
         for table in range(first, first + len(family.tables)):
             for partition in range(1 << cut):
-                parts = [_slice(reader, run, family, table, partition, cut) for run in runs]
-                entries = _held_entries(merge_entries(parts), merged, held)
-                yield "runs", partition_key(merged.id, table, partition), encode_partition(entries, cut)
+                entries = merge_entries([_slice(reader, run, family, table, partition, cut) for run in runs])
+                with decoding("A partition"):
+                    alive = held[entries.documents.astype(np.int64) - merged.start]
+                entries = Entries(entries.keys[alive], entries.documents[alive])
+                key = partition_key(merged.id, table, partition)
+                yield "runs", key, encode_partition(entries, cut, key)
     yield "runs", partition_key(merged.id, HELD, 0), encode_held(held)
+
+
+def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: int, bits: int) -> Entries:
+    """Return the entries that *run* has in the range of a *partition* of a table cut by *bits*.
+
+    The run itself may be cut by more bits or by fewer: a merged run that leaves out removed documents can be
+    smaller than one of its parts.
+    """
+    cut = run.cut(family)
+    more = cut - bits
+    if more < 0:
+        low = partition << (64 - bits)
+        entries = reader.partition(run, cut, table, partition >> -more, check=True).entries
+        return entries.between(low, low + (1 << (64 - bits)) - 1)
+    numbers = range(partition << more, (partition + 1) << more)
+    return merge_entries([reader.partition(run, cut, table, each, check=True).entries for each in numbers])
 
 
 def write(environment: Environment, items: Iterable[Item]) -> Iterator[None]:
@@ -197,77 +202,37 @@ def put(environment: Environment, transaction: lmdb.Transaction, items: Iterable
 def replace_runs(
     environment: Environment,
     transaction: lmdb.Transaction,
-    run: Run,
-    held: NDArray[np.bool_],
     replaced: Sequence[Run],
-    flushed: int | None = None,
+    run: Run | None,
+    held: NDArray[np.bool_],
 ) -> State:
-    """Name *run* in the state, in the place of the runs *replaced*, and of the log before *flushed* if given.
+    """Name *run* in the state, in the place of the runs *replaced*, or of the log if there are none of these.
 
     *held* (bool[n]) says which documents of its range the run holds. A document that it does not hold needs
-    no tombstone any more; one that got its tombstone while the run was being written keeps it. Returns the
-    new state.
+    no tombstone any more; one that got its tombstone while the run was being written keeps it. Without a new
+    run, the replaced ones are dropped with all their documents. Returns the new state.
     """
     state = read_state(environment, transaction)
-    ledger = current_ledger(environment, transaction, state)
-    old = {other.id for other in replaced}
-    runs = sorted(
-        (*(other for other in state.runs if other.id not in old), run), key=lambda other: other.start
+    start, stop = (run or replaced[0]).start, (run or replaced[-1]).stop
+    old = {each.id for each in replaced}
+    runs = [*(each for each in state.runs if each.id not in old), *([run] if run else [])]
+    dead = read_dead(transaction, environment.databases["dead"], state)
+    dead = dead[(dead >= start) & (dead < stop)]
+    fewer = change_dead(transaction, environment.databases["dead"], dead[~held[dead - start]], add=False)
+    state = replace(
+        state,
+        flushed=state.flushed if replaced else stop,
+        runs=tuple(sorted(runs, key=lambda each: each.start)),
+        removals=state.removals + 1,
+        dead=state.dead + fewer,
     )
-    dead = read_removed(transaction, environment.databases["dead"])
-    dead = dead[(dead >= run.start) & (dead < run.stop)]
-    drop_removed(transaction, environment.databases["dead"], dead[~held[dead - run.start]])
-    state = replace(state, runs=tuple(runs), removals=state.removals + 1)
-    if flushed is not None:
-        state = replace(state, flushed=flushed)
-        clear(environment, transaction, flushed)
+    if not replaced:
+        with transaction.cursor(environment.databases["log"]) as cursor:
+            cursor.first()
+            while (key := bytes(cursor.key())) and key_number(key) < stop:
+                cursor.delete()
     write_state(environment, transaction, state)
-    write_ledger(environment, transaction, state, ledger)
     return state
-
-
-def split(entries: Entries, bits: int) -> Iterator[tuple[int, Entries]]:
-    """Yield the partitions of a sorted table that is cut by *bits*, each with its number."""
-    if not bits:
-        yield 0, entries
-        return
-    borders = np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits)
-    cuts = [0, *np.searchsorted(entries.keys, borders).tolist(), len(entries.keys)]
-    for partition, (start, stop) in enumerate(pairwise(cuts)):
-        yield partition, Entries(entries.keys[start:stop], entries.documents[start:stop])
-
-
-def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: int, bits: int) -> Entries:
-    """Return the entries that *run* has in the range of a *partition* of a table cut by *bits*.
-
-    The run itself may be cut by more bits or by fewer: a merged run that leaves out removed documents can be
-    smaller than one of its parts.
-    """
-    cut = run.cut(family)
-    more = cut - bits
-    if more < 0:
-        low = partition << (64 - bits)
-        entries = reader.partition(run, cut, table, partition >> -more, check=True).entries
-        return entries.between(low, low + (1 << (64 - bits)) - 1)
-    return merge_entries(
-        [
-            reader.partition(run, cut, table, (partition << more) + part, check=True).entries
-            for part in range(1 << more)
-        ]
-    )
-
-
-def _held_entries(entries: Entries, run: Run, held: NDArray[np.bool_]) -> Entries:
-    """Return those of *entries* whose documents are *held* (bool[n], of the range of *run*).
-
-    Raises `IndexCorrupted`.
-    """
-    with decoding("A partition"):
-        rows = entries.documents.astype(np.int64) - run.start
-        if len(rows) and rows.min() < 0:
-            raise ValueError("it holds documents of other runs")
-        alive = held[rows]
-    return entries if alive.all() else Entries(entries.keys[alive], entries.documents[alive])
 
 
 def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
@@ -283,9 +248,20 @@ def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
     def orphans(transaction: lmdb.Transaction) -> Iterator[lmdb.Cursor]:
         """Yield a cursor at each value to delete. The caller may delete it before going on."""
         with transaction.cursor(environment.databases["runs"]) as cursor:
-            yield from _orphaned_partitions(cursor, live)
+            cursor.first()
+            while key := bytes(cursor.key()):  # empty at the end, also after deleting the last one
+                with decoding("The key of a partition"):
+                    run = key_run(key)
+                if run in live:
+                    cursor.set_range(partition_key(run + 1, 0, 0))
+                else:
+                    yield cursor
         with transaction.cursor(environment.databases["documents"]) as cursor:
-            yield from _orphaned_blocks(cursor, first, flushed)
+            cursor.first()
+            while (key := bytes(cursor.key())) and key < first:
+                yield cursor
+            while cursor.set_range(flushed):
+                yield cursor
 
     def work(transaction: lmdb.Transaction) -> bool:
         """Delete about `Tuning.transaction_bytes`; returns whether there may be more."""
@@ -302,24 +278,3 @@ def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
     while found:
         found = environment.write(work)
         yield
-
-
-def _orphaned_partitions(cursor: lmdb.Cursor, live: set[int]) -> Iterator[lmdb.Cursor]:
-    """Yield *cursor* at each partition of a run whose number is not in *live*."""
-    cursor.first()
-    while key := bytes(cursor.key()):  # empty at the end, also after deleting the last one
-        with decoding("The key of a partition"):
-            run = key_run(key)
-        if run in live:
-            cursor.set_range(partition_key(run + 1, 0, 0))
-        else:
-            yield cursor
-
-
-def _orphaned_blocks(cursor: lmdb.Cursor, first: bytes, flushed: bytes) -> Iterator[lmdb.Cursor]:
-    """Yield *cursor* at each block before the key *first*, and at each from the key *flushed* on."""
-    cursor.first()
-    while (key := bytes(cursor.key())) and key < first:
-        yield cursor
-    while cursor.set_range(flushed):
-        yield cursor

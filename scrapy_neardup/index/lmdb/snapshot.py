@@ -8,14 +8,26 @@ from typing import TYPE_CHECKING
 import lmdb
 import numpy as np
 
-from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.decoding import decoding
+from scrapy_neardup.index.header import damaged, decoding
 from scrapy_neardup.index.protocol import Documents, Stored
-from scrapy_neardup.index.sorted_arrays import is_member
+from scrapy_neardup.index.search import is_member
 
-from .blocks import Partition, block_size, decode_block, decode_logged, decode_partition, is_whole
-from .faults import unavailable
-from .layout import HELD, State, decode_held, key_number, number_key, partition_key, read_removed
+from .directory import unavailable
+from .layout import (
+    HELD,
+    Partition,
+    State,
+    block_size,
+    decode_block,
+    decode_held,
+    decode_logged,
+    decode_partition,
+    decode_state,
+    key_number,
+    number_key,
+    partition_key,
+    read_dead,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -69,11 +81,9 @@ class Snapshot:
 
     @property
     def commit(self) -> int | None:
-        """The number of the last commit that is seen; None while no transaction is open.
-
-        It is asked of the transaction itself: LMDB shows the number of a commit a moment before others can
-        see it.
-        """
+        """The number of the last commit that is seen; None while no transaction is open."""
+        # It is asked of the transaction itself: LMDB shows the number of a commit a moment before others can
+        # see it.
         return None if self._transaction is None else int(self._transaction.id())
 
     def refresh(self, *, wait: bool = True) -> None:
@@ -93,9 +103,9 @@ class Snapshot:
         raw = bytes(transaction.get(b"state", b"", db=self._environment.databases["meta"]))
         if raw == self._raw:
             return
-        state, marked = State.from_json(raw), self._marked
+        state, marked = decode_state(raw), self._marked
         if state.removals != self._removals:
-            marked = read_removed(transaction, self._environment.databases["dead"])
+            marked = read_dead(transaction, self._environment.databases["dead"], state)
         self.state, self._raw, self._removals = state, raw, state.removals
         self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
         live = {run.id for run in state.runs}
@@ -134,9 +144,7 @@ class Snapshot:
     def _unite(self) -> None:
         """Put together the documents with tombstones and the hidden ones."""
         new = self._hidden[~is_member(self._hidden, self._marked)]
-        self.dead = (
-            np.insert(self._marked, np.searchsorted(self._marked, new), new) if len(new) else self._marked
-        )
+        self.dead = np.sort(np.concatenate([self._marked, new])) if len(new) else self._marked
 
     def filed(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return those of *documents* (int64[n]) that a run holds, perhaps with a tombstone."""
@@ -162,10 +170,9 @@ class Snapshot:
 
         Raises `IndexCorrupted` if one is missing.
         """
-        records = np.empty(len(documents), self.header.dtype)
-        urls, notes = [""] * len(documents), [b""] * len(documents)
         order = np.argsort(documents, kind="stable")
         wanted, place = documents[order], 0
+        parts = [Stored(np.empty(0, self.header.dtype), [], [])]
         with self._reader().cursor(self._environment.databases["documents"]) as cursor:
             while place < len(wanted):
                 number = int(wanted[place])
@@ -174,15 +181,12 @@ class Snapshot:
                     start = key_number(cursor.key()) if found else 0
                     stop = start + block_size(cursor.value()) if found else 0
                 if not start <= number < stop:
-                    raise IndexCorrupted(f"Document {number} is missing: run `scrapy-neardup index check`.")
+                    raise damaged(f"Document {number} is missing")
                 end = int(np.searchsorted(wanted, stop))
-                part = decode_block(cursor.value(), self.header, wanted[place:end] - start)
-                rows = order[place:end]
-                records[rows] = part.records
-                for row, url, note in zip(rows.tolist(), part.urls, part.notes, strict=True):
-                    urls[row], notes[row] = url, note
+                parts.append(decode_block(cursor.value(), self.header, wanted[place:end] - start))
                 place = end
-        return Stored(records, urls, notes)
+        stored = Stored.concatenate(parts)
+        return stored.take(np.argsort(order, kind="stable")) if len(order) > 1 else stored
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
         """Yield the blocks of runs and log that begin in [start, stop), each with its first number.
@@ -192,23 +196,21 @@ class Snapshot:
         for number, value in self._values("documents", start):
             if number >= min(stop, self.state.flushed):
                 break
-            yield number, decode_block(value, self.header, check=True)
-        for number, documents in self.log(max(start, self.state.flushed), check=True):
+            yield number, decode_block(value, self.header, check=number_key(number))
+        for number, documents in self.log(max(start, self.state.flushed)):
             if number >= stop:
                 break
             yield number, documents.stored
 
-    def log(
-        self, start: int, *, skip: Collection[int] = (), check: bool = False
-    ) -> Iterator[tuple[int, Documents]]:
+    def log(self, start: int, *, skip: Collection[int] = ()) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log that begin with document *start* or later, each with that number.
 
-        Those that begin with one of *skip* are left out. With *check*, a block that does not match its
-        checksum raises `IndexCorrupted`.
+        Those that begin with one of *skip* are left out. A block that does not match its checksum raises
+        `IndexCorrupted`.
         """
         for number, value in self._values("log", start):
             if number not in skip:
-                yield number, decode_logged(value, self.header, check=check)
+                yield number, decode_logged(value, self.header, check=number_key(number))
 
     def partition(self, run: Run, cut: int, table: int, partition: int, *, check: bool = False) -> Partition:
         """Return one *partition* of a *table* of *run* that is cut by *cut* bits, as views where possible.
@@ -218,16 +220,12 @@ class Snapshot:
         key = (run.id, table, partition)
         found = self._partitions.get(key)
         if found is None or check:
-            data = self._reader().get(partition_key(*key), b"", db=self._environment.databases["runs"])
-            if check and not is_whole(data):
-                raise IndexCorrupted(
-                    f"A partition of run {run.id} does not match its checksum: run "
-                    "`scrapy-neardup index check`."
-                )
+            stored = partition_key(*key)
+            data = self._reader().get(stored, b"", db=self._environment.databases["runs"])
             # LMDB may move a small value when a neighbour changes. A larger one has pages of its own, and a
             # view of it stays valid as long as its run exists.
             copied = len(data) < LEAF_VALUE_BYTES
-            found = decode_partition(bytes(data) if copied else data, cut)
+            found = decode_partition(bytes(data) if copied else data, cut, check=stored if check else None)
             size = PARTITION_BYTES + len(data) * copied
             if self._partition_bytes + size > self.tuning.partition_bytes:
                 self._partitions.clear()
@@ -281,15 +279,13 @@ def live_documents(
     documents gone through so far, and how many there are.
     """
     state = reader.state
-    ranges = [(run.start, run.stop, run) for run in state.runs]
     oldest = state.runs[0].start if state.runs else state.flushed
-    for start, stop, run in (*ranges, (state.flushed, state.next, None)):
-        alive = np.ones(stop - start, bool) if run is None else reader.held(run).copy()
-        alive[reader.dead[(reader.dead >= start) & (reader.dead < stop)] - start] = False
-        for first, documents in reader.blocks(start, stop):
-            rows = np.flatnonzero(alive[first - start : first - start + len(documents.urls)])
-            yield rows + first, documents.take(rows)
-            progress(first + len(documents.urls) - oldest, state.next - oldest)
+    alive = np.concatenate([*map(reader.held, state.runs), np.ones(state.next - state.flushed, bool)])
+    alive[reader.dead - oldest] = False
+    for first, documents in reader.blocks(oldest, state.next):
+        rows = np.flatnonzero(alive[first - oldest : first - oldest + len(documents.urls)])
+        yield rows + first, documents.take(rows)
+        progress(first + len(documents.urls) - oldest, state.next - oldest)
 
 
 def count_documents(reader: Snapshot) -> int:

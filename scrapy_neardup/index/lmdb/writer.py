@@ -2,39 +2,75 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import TYPE_CHECKING
 
+import lmdb
+
 from scrapy_neardup import clock
-from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.errors import IndexUnavailable, NearDupError
 
 from .compaction import maintain
-from .faults import Retry, remedy
+from .directory import reason, remedy
 from .runs import append
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .environment import Environment
-    from .memtable import Contents
+    from .memtable import Memtable
 
 
-OTHER_WRITER = "another process holds its lock"
+logger = logging.getLogger(__name__)
+
+
+class Retry:
+    """The failures in a row of one kind of work.
+
+    The first is logged with *complaint*, and followed by a wait of *first_seconds*; each further one by a
+    wait twice as long, up to *last_seconds*.
+    """
+
+    def __init__(self, complaint: str, first_seconds: float, last_seconds: float) -> None:
+        self._complaint = complaint
+        self._first_seconds = self._next_seconds = first_seconds
+        self._last_seconds = last_seconds
+        #: The error of the last try, None if it succeeded.
+        self.error: Exception | None = None
+        #: The time, by `time.monotonic`, from which on to try again.
+        self.at = clock.LONG_AGO
+
+    def failed(self, error: Exception) -> None:
+        """Keep *error*, and set the time of the next try.
+
+        It is logged with a traceback unless it is one that a disk or LMDB may raise.
+        """
+        if self.error is None:
+            expected = isinstance(error, (NearDupError, lmdb.Error, OSError, MemoryError))
+            logger.error("%s %s", self._complaint, reason(error), exc_info=not expected)
+        self.error = error
+        self.at = time.monotonic() + self._next_seconds
+        self._next_seconds = min(self._last_seconds, 2 * self._next_seconds)
+
+    def succeeded(self) -> None:
+        """Begin anew."""
+        self.error = None
+        self._next_seconds = self._first_seconds
 
 
 class Writer:
-    """Writes the changes of the memtable of *contents* in group commits, and maintains the index in between.
+    """Writes the changes of *memtable* in group commits, and maintains the index in between.
 
     Documents older than *window* seconds may expire; 0 keeps all. A method that "needs the lock" is called
     with the lock of the environment held.
     """
 
-    def __init__(self, environment: Environment, contents: Contents, window: float) -> None:
+    def __init__(self, environment: Environment, memtable: Memtable, window: float) -> None:
         self._environment = environment
         self._tuning = environment.tuning
-        self._contents = contents
-        self._memtable = contents.memtable
+        self._memtable = memtable
         self._window = window
         self._wake = threading.Condition(environment.lock)
         #: The time since which the oldest change waits for the disk; None if there is no change.
@@ -82,21 +118,22 @@ class Writer:
         with self._wake:
             self._flushes += 1
             ticket = self._flushes
-            self._commits.at_once()
+            self._commits.at = clock.LONG_AGO
             self._wake.notify_all()
             done = self._wake.wait_for(lambda: self._flushed >= ticket, self._tuning.disk_wait_seconds)
-            changes = self._memtable.changes
-            if changes and (self._commits.error is not None or not done):
+            changes, error = self._memtable.changes, self._commits.error
+            if changes and (error is not None or not done):
                 raise IndexUnavailable(
                     f"{changes} changes cannot be written to the index in {self._environment.path} "
-                    f"({self.trouble}); until they can, they are kept in memory: {self._remedy}."
-                ) from self._commits.error
+                    f"({self.trouble}); until they can, they are kept in memory: "
+                    f"{'stop that process' if error is None else remedy(error)}."
+                ) from error
 
     def stop(self) -> bool:
         """Write all changes and end the thread; returns False if it still waits for the disk."""
         with self._wake:
             self._closing = True
-            self._commits.at_once()
+            self._commits.at = clock.LONG_AGO
             self._wake.notify_all()
         self._thread.join(self._tuning.disk_wait_seconds)
         return not self._thread.is_alive()
@@ -104,20 +141,14 @@ class Writer:
     @property
     def trouble(self) -> object:
         """What keeps changes from the disk, to be put into a sentence."""
-        return self._commits.error or OTHER_WRITER
-
-    @property
-    def _remedy(self) -> str:
-        return "stop that process" if self._commits.error is None else remedy(self._commits.error)
+        return self._commits.error or "another process holds its lock"
 
     @property
     def degraded(self) -> bool:
         """Whether commits or the maintenance fail, or a commit takes too long."""
-        late = (
-            self._waiting_since is not None
-            and time.monotonic() > self._waiting_since + self._tuning.disk_wait_seconds
-        )
-        return self._commits.error is not None or self._tries.error is not None or late
+        since, late = self._waiting_since, time.monotonic() - self._tuning.disk_wait_seconds
+        failing = self._commits.error is not None or self._tries.error is not None
+        return failing or (since is not None and since < late)
 
     # The thread
 
@@ -140,7 +171,10 @@ class Writer:
                     pass
                 self._commits.succeeded()
         except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
-            self._commit_failed(error)
+            with self._environment.lock:
+                self._commits.failed(error)
+                self.counts["commit_errors"] += 1
+                self._forget_oldest()
         with self._wake:
             self._flushed = flushes
             self._wake.notify_all()
@@ -186,7 +220,7 @@ class Writer:
             self.counts["commits"] += 1
             self._removed += len(group.removals)
             self._waiting_since = time.monotonic() if memtable.changes else None
-            self._contents.look()
+            memtable.look()
             self._wake.notify_all()
             urgent = self._flushes > self._flushed or self._closing
             full = len(memtable.queue) >= self._tuning.group_documents
@@ -198,16 +232,16 @@ class Writer:
         """Flush, expire and merge what is due, yielding after every short transaction."""
         expires = int(clock.now() - self._window) if self._window else 0
         self._removed = 0
-        yield from maintain(self._environment, self._contents.snapshot.header, expires)
+        yield from maintain(self._environment, self._memtable.snapshot.header, expires)
         with self._environment.lock:  # without it, another thread might just reopen the environment
-            self._contents.look()
+            self._memtable.look()
             self._environment.reader_check()
 
     def _maintain(self) -> None:
         """Refresh the index, and take the next step of the maintenance, or the first one if it is due."""
         try:
             with self._environment.lock:
-                self._contents.look()  # an older view keeps LMDB from using pages again
+                self._memtable.look()  # an older view keeps LMDB from using pages again
                 if self._steps is None and self._maintenance_due():
                     self._steps = self.maintenance()
             if self._steps is not None and next(self._steps, self) is self:  # they have come to their end
@@ -231,14 +265,6 @@ class Writer:
             return True
         many = max(self._memtable.unflushed, self._removed) >= self._tuning.flush_documents
         return many or self._tries.error is not None
-
-    # What fails
-
-    def _commit_failed(self, error: Exception) -> None:
-        with self._environment.lock:
-            self._commits.failed(error)
-            self.counts["commit_errors"] += 1
-            self._forget_oldest()
 
     def _forget_oldest(self) -> None:
         """Drop the oldest documents beyond those that may wait for the disk. Needs the lock."""

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.index.matches import NO_MATCHES, Matches
 from scrapy_neardup.index.protocol import Found
-from scrapy_neardup.index.search import NONE_MET, Met, closest, most_shared
-from scrapy_neardup.index.sorted_arrays import is_member
+from scrapy_neardup.index.search import NO_MATCHES, NONE_MET, Matches, Met, closest, is_member, most_shared
 
 from .layout import NEAR_BYTES, NO_NUMBERS, REST, REST_BITS, unpack_near, unpack_numbers
 from .store import BATCH, Known

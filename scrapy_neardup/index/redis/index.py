@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index.header import Header
     from scrapy_neardup.index.leases import Lease
-    from scrapy_neardup.index.matches import Matches
     from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Pending, Stored
+    from scrapy_neardup.index.search import Matches
 
     from .store import Known
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import random
 import threading
+import time
+from abc import abstractmethod
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
@@ -20,38 +22,98 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.protocol import Filing, Lookup
-from scrapy_neardup.index.tables import NO_KEY
 
-from .leases import LeasesConformance
-from .sample import FINGERPRINT, FURTHER, HEADER, LOOKUPS, URL, Conformance, documents, reserve, urls_of
+from .header import Header
+from .protocol import Documents, Filing, Lookup
+from .tables import EQUAL, LAYOUTS, NO_KEY, Family
 
 if TYPE_CHECKING:
-    from scrapy_neardup.index.protocol import Documents, Found
-    from scrapy_neardup.index.reservation import Reservation
+    from collections.abc import Sequence
 
+    from .protocol import Found, Index, Pending
+    from .reservation import Reservation
 
-__all__ = [
-    "FINGERPRINT",
-    "FURTHER",
-    "HEADER",
-    "LOOKUPS",
-    "URL",
-    "IndexConformance",
-    "SharedIndexConformance",
-    "documents",
-    "reserve",
-    "urls_of",
-]
-
+#: How the indexes under test are made: a fingerprint, a hash of the URL, and three further keys a document.
+HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL), Family(EQUAL, 3)), (("time", "<u4"), ("tag", "<u8")))
+FINGERPRINT, URL, FURTHER = range(3)
+#: Looked up by the fingerprint and the URL.
+LOOKUPS = (Lookup(FINGERPRINT, 3), Lookup(URL))
 #: Bits in which the documents differ from the one that is looked up, in the order in which they are filed.
 BITS = (3, 1, 0, 2, 1, 0, 3, 4, 1)
+#: A lease that does not run out during a test, one that has to be renewed during it, one that runs out soon.
+LONG_SECONDS, RENEWED_SECONDS, SHORT_SECONDS = 60.0, 4.0, 0.5
+#: A test waits at most so long for what has to happen.
+PATIENCE_SECONDS = 30.0
+#: A fingerprint that is not near 1.
+FAR = 0xFFFF << 40
 
 
-class IndexConformance(Conformance):
-    """Tests of any index."""
+def documents(fingerprints: Sequence[int], first: int = 0) -> Documents:
+    """Make documents with these fingerprints, whose URLs are ``u`` and a number from *first* on."""
+    numbers = range(first, first + len(fingerprints))
+    none = [int(NO_KEY)] * len(fingerprints)
+    further = [number // 2 for number in numbers]
+    keys = np.array([fingerprints, numbers, further, none, none], np.uint64).reshape(5, len(fingerprints))
+    records = np.zeros(len(fingerprints), HEADER.dtype)
+    records["tag"] = keys[0] ^ keys[1]
+    return Documents(keys, records, [f"u{number}" for number in numbers], [b""] * len(keys[0]))
 
-    # What is filed at once
+
+def reserve(index: Index, document: Documents, replaces: Sequence[int] = ()) -> Reservation:
+    """File *document*, one row, as pending, whatever it meets."""
+    reservation = index.reserve_if(document, (), lambda found: Filing(document, replaces))
+    assert reservation is not None
+    return reservation
+
+
+def reserve_new(index: Index, document: Documents) -> Reservation | None:
+    """File *document* as pending unless it meets another."""
+    return index.reserve_if(
+        document, LOOKUPS, lambda found: None if len(found.documents) else Filing(document)
+    )
+
+
+def urls_of(index: Index, number: int) -> list[str]:
+    """Return the URLs of the documents filed under ``u`` and *number*."""
+    return index.retrieve(URL, np.array([number], np.uint64))[1].urls
+
+
+def met_by(index: Index, fingerprint: int, *lookups: Lookup) -> tuple[list[str], bool]:
+    """Return the sorted URLs of what one with *fingerprint* meets, and whether it is crowded."""
+    found = index.find(documents([fingerprint], 99), lookups or LOOKUPS)
+    return sorted(found.stored.urls), found.crowded
+
+
+def urls_near(index: Index, fingerprint: int) -> list[str]:
+    """Return the sorted URLs of all documents near *fingerprint*."""
+    return met_by(index, fingerprint)[0]
+
+
+def pending_of(index: Index, fingerprint: int) -> Pending:
+    """Return the handle of the one document near *fingerprint*, which has to be pending."""
+    (handle,) = index.find(documents([fingerprint], 9), LOOKUPS).pending
+    assert handle is not None
+    return handle
+
+
+def outcome(handle: Pending) -> bool | None:
+    """Wait until the document is settled, and return how."""
+    done = threading.Event()
+    handle.add_done_callback(lambda each: done.set())
+    assert done.wait(PATIENCE_SECONDS)
+    return handle.confirmed
+
+
+class IndexConformance:
+    """Tests of any index that `open` makes, empty and of `HEADER`."""
+
+    @abstractmethod
+    def open(self) -> Index:
+        """Return a new and empty index."""
+
+    def reopen(self, index: Index) -> Index:
+        """Close *index* and open it again, if it outlives that; else return it as it is."""
+        return index
 
     def test_every_fingerprint_within_the_distance_is_found(self) -> None:
         dice = random.Random(1)
@@ -75,25 +137,21 @@ class IndexConformance(Conformance):
         with closing(self.open()) as index:
             index.add(documents([5] * 9))
             asked = np.array([0, 3, 4, 17, NO_KEY], np.uint64)
-            matches = index.search(FURTHER, asked)
-            found = index.fetch(matches.document).urls
-            rows = sorted(zip(matches.query.tolist(), found, strict=True))
+            matches, stored = index.retrieve(FURTHER, asked)
+            rows = sorted(zip(matches.query.tolist(), stored.urls, strict=True))
             assert rows == [(0, "u0"), (0, "u1"), (1, "u6"), (1, "u7"), (2, "u8")]
 
     def test_a_key_of_too_many_documents_is_passed_over(self) -> None:
         with closing(self.open()) as index:
-            alike = documents([1, 2, 4, 8])
-            alike.keys[2] = 77
-            index.add(alike)
-            asked = np.array([77], np.uint64)
-            assert len(index.search(FURTHER, asked, most=4).document) == 4
-            fifth = documents([16], 4)
-            fifth.keys[2] = 77
-            reservation = reserve(index, fifth)
-            assert len(index.search(FURTHER, asked, most=4).document) == 0  # pending ones count
-            assert len(index.search(FURTHER, asked, most=5).document) == 5
+            alike = documents([FAR] * 6)
+            alike.keys[2] = 49  # as of the document that is looked up
+            index.add(alike.take(slice(4)))
+            assert len(met_by(index, 0, Lookup(FURTHER, most=4))[0]) == 4
+            reservation = reserve(index, alike.take(slice(4, 5)))
+            assert met_by(index, 0, Lookup(FURTHER, most=4)) == ([], False)  # pending ones count
+            assert len(met_by(index, 0, Lookup(FURTHER, most=5))[0]) == 5
             reservation.release()
-            assert len(index.search(FURTHER, asked, most=4).document) == 4
+            assert len(met_by(index, 0, Lookup(FURTHER, most=4))[0]) == 4
 
     def test_records_and_urls_come_back(self) -> None:
         with closing(self.open()) as index:
@@ -113,7 +171,7 @@ class IndexConformance(Conformance):
             numbers = index.add(documents([1, 1, 1])).tolist()
             index.discard([numbers[1]])
             index.discard([numbers[1]])
-            assert index.find(documents([1], 9), LOOKUPS).stored.urls == ["u0", "u2"]
+            assert met_by(index, 1) == (["u0", "u2"], False)
             assert urls_of(index, 1) == []
             assert index.gauges()["documents"] == 2
 
@@ -127,27 +185,23 @@ class IndexConformance(Conformance):
             pending = reserve(index, documents([16], 4))
             assert index.gauges()["pending"] == 1
             again = self.reopen(index)
-            if again is not index:
-                index = again
-                assert urls_of(index, 4) == []
-            else:
+            if again is index:
                 pending.release()
+            index = again
             assert index.gauges()["documents"] == 3
-            assert [urls_of(index, number) for number in range(4)] == [["u0"], [], ["u2"], ["u3"]]
+            assert [urls_of(index, number) for number in range(5)] == [["u0"], [], ["u2"], ["u3"], []]
         finally:
             index.close()
-
-    # Pending documents
 
     def test_a_pending_document_is_found_with_its_handle_until_it_is_settled(self) -> None:
         with closing(self.open()) as index:
             kept, gone = reserve(index, documents([1])), reserve(index, documents([2], 1))
             found = index.find(documents([3], 9), LOOKUPS)
             assert sorted(found.stored.urls) == ["u0", "u1"]
-            assert all(handle is not None and handle.confirmed is None for handle in found.pending)
             told: list[bool | None] = []
             for handle in found.pending:
                 assert handle is not None
+                assert handle.confirmed is None
                 handle.add_done_callback(lambda each: told.append(each.confirmed))
             assert told == []
             kept.confirm()
@@ -166,23 +220,22 @@ class IndexConformance(Conformance):
             other.release()
             other.confirm()
             assert (one.confirmed, other.confirmed) == (True, False)
-            assert index.find(documents([1], 9), LOOKUPS).stored.urls == ["u0"]
+            assert met_by(index, 1) == (["u0"], False)
             assert index.gauges()["pending"] == 0
 
     def test_what_is_replaced_goes_with_the_confirmation(self) -> None:
         with closing(self.open()) as index:
             (old,) = index.add(documents([1])).tolist()
-            for settle, stored in (("release", ["u0"]), ("confirm", ["u2"])):
-                number = 1 if settle == "release" else 2
-                reservation = reserve(index, documents([1], number), [old])
-                assert len(index.find(documents([1], 9), LOOKUPS).documents) == 2
-                getattr(reservation, settle)()
-                assert index.find(documents([1], 9), LOOKUPS).stored.urls == stored
+            reservation = reserve(index, documents([1], 1), [old])
+            assert met_by(index, 1) == (["u0", "u1"], False)
+            reservation.release()
+            assert met_by(index, 1) == (["u0"], False)
+            reserve(index, documents([1], 2), [old]).confirm()
+            assert met_by(index, 1) == (["u2"], False)
 
     def test_a_note_comes_with_the_confirmation_and_stays_with_its_document(self) -> None:
         with closing(self.open()) as index:
             reservation = reserve(index, documents([1]))
-            assert index.find(documents([1], 9), LOOKUPS).stored.notes == [b""]
             with pytest.raises(ValueError, match="note"):
                 reservation.confirm(note=bytes(4097))
             assert reservation.confirmed is None
@@ -192,12 +245,8 @@ class IndexConformance(Conformance):
             notes = {"u0": b"\xff\0" * 2048, "u1": b"", "u2": b"\xff"}
             for _ in range(2):
                 found = index.find(documents([1], 9), LOOKUPS)
-                parts = (
-                    found.stored,
-                    index.fetch(found.documents),
-                    index.retrieve(URL, np.arange(3, dtype=np.uint64))[1],
-                )
-                for part in parts:
+                retrieved = index.retrieve(URL, np.arange(3, dtype=np.uint64))[1]
+                for part in (found.stored, index.fetch(found.documents), retrieved):
                     assert dict(zip(part.urls, part.notes, strict=True)) == notes
                 index.flush()
 
@@ -205,11 +254,7 @@ class IndexConformance(Conformance):
         with closing(self.open()) as index:
             index.add(documents([0b1, 0b10, 2**60 - 1]))
             seen: list[Found] = []
-
-            def decide(found: Found) -> None:
-                seen.append(found)
-
-            assert index.reserve_if(documents([0], 1), LOOKUPS, decide) is None
+            assert index.reserve_if(documents([0], 1), LOOKUPS, seen.append) is None
             assert seen[-1].stored.urls == ["u0", "u1"]
             assert seen[-1].shared.tolist() == [[1, 1], [0, 1]]
             assert len(index.find(documents([0], 1), LOOKUPS).documents) == 2
@@ -222,16 +267,11 @@ class IndexConformance(Conformance):
             filed: list[Reservation] = []
             start = threading.Barrier(8)
 
-            def reserve_new(document: Documents) -> Reservation | None:
-                def decide(found: Found) -> Filing | None:
-                    return None if len(found.documents) else Filing(document)
-
-                return index.reserve_if(document, LOOKUPS, decide)
-
             def race(number: int) -> None:
                 for turn, fingerprint in enumerate(fingerprints):
                     start.wait(30)
-                    reservation = reserve_new(documents([fingerprint], 100 * turn + number))
+                    new = documents([fingerprint], 100 * turn + number)
+                    reservation = reserve_new(index, new)
                     if reservation is not None:
                         filed.append(reservation)
 
@@ -253,30 +293,25 @@ class IndexConformance(Conformance):
                 found = index.find(documents([0], 99), [Lookup(FINGERPRINT, 3, nearest=nearest)])
                 assert sorted(found.stored.urls) == sorted(f"u{place}" for place in order[:nearest])
                 assert found.documents.tolist() == sorted(found.documents.tolist())
-                assert found.crowded == (nearest < len(order))
-                assert not found.narrowed
+                assert (found.crowded, found.narrowed) == (nearest < len(order), False)
 
     def test_what_is_removed_makes_room(self) -> None:
-        lookups = [Lookup(FINGERPRINT, 3, nearest=2)]
+        lookup = Lookup(FINGERPRINT, 3, nearest=2)
         with closing(self.open()) as index:
             numbers = index.add(documents([1, 1, 1, 1])).tolist()
             index.discard(numbers[:1])
-            found = index.find(documents([1], 99), lookups)
-            assert (sorted(found.stored.urls), found.crowded) == (["u1", "u2"], True)
+            assert met_by(index, 1, lookup) == (["u1", "u2"], True)
             index.discard(numbers[1:2])
-            found = index.find(documents([1], 99), lookups)
-            assert (sorted(found.stored.urls), found.crowded) == (["u2", "u3"], False)
+            assert met_by(index, 1, lookup) == (["u2", "u3"], False)
 
     def test_pending_documents_are_the_newest(self) -> None:
         lookups = [Lookup(FINGERPRINT, 3, nearest=3), Lookup(URL, nearest=3)]
         with closing(self.open()) as index:
             index.add(documents([1, 1]))
             pending = [reserve(index, documents([1], number)) for number in (2, 3)]
-            found = index.find(documents([1], 99), lookups)
-            assert (sorted(found.stored.urls), found.crowded) == (["u0", "u1", "u2"], True)
+            assert met_by(index, 1, *lookups) == (["u0", "u1", "u2"], True)
             pending[0].release()
-            found = index.find(documents([1], 99), lookups)
-            assert (sorted(found.stored.urls), found.crowded) == (["u0", "u1", "u3"], False)
+            assert met_by(index, 1, *lookups) == (["u0", "u1", "u3"], False)
 
     def test_of_equal_keys_the_most_shared_come_first_and_then_the_oldest(self) -> None:
         new = documents([0] * 6)
@@ -297,15 +332,97 @@ class IndexConformance(Conformance):
 
     def test_of_one_equal_key_the_oldest_come_first_by_each_lookup(self) -> None:
         new = documents([0, 2**64 - 1] * 4)
-        new.keys[1] = 5
+        new.keys[1] = 99
         with closing(self.open()) as index:
             index.add(new)
             lookups = [Lookup(URL, nearest=2), Lookup(FINGERPRINT, 3, nearest=3)]
-            found = index.find(new.take(slice(1, 2)), lookups)
-            assert sorted(found.stored.urls) == ["u0", "u1", "u3", "u5"]
-            assert found.crowded
-            assert sorted(found.shared.sum(axis=0).tolist()) == [1, 1, 1, 2]
+            assert met_by(index, 2**64 - 1, *lookups) == (["u0", "u1", "u3", "u5"], True)
 
 
-class SharedIndexConformance(IndexConformance, LeasesConformance):
-    """Tests of an index that several processes have open, and whose pending documents all of them see."""
+class SharedIndexConformance(IndexConformance):
+    """Tests of a store that several processes have open: what is pending in one is pending in the others."""
+
+    @abstractmethod
+    def open_two(self, lease_seconds: float) -> tuple[Index, Index]:
+        """Return a new, empty index twice, as two processes have it open, with leases of *lease_seconds*."""
+
+    @abstractmethod
+    def kill(self, index: Index) -> None:
+        """Have *index* renew nothing any more, as if its process were stopped or killed."""
+
+    def lapsed(self, holder: Index, other: Index) -> Reservation:
+        """Have *holder* reserve a document and be killed; return its place once *other* sees it lapse."""
+        reservation = reserve(holder, documents([1]))
+        handle = pending_of(other, 1)
+        self.kill(holder)
+        assert outcome(handle) is False
+        return reservation
+
+    def test_another_process_sees_what_is_pending_and_is_told_when_it_is_settled(self) -> None:
+        holder, other = self.open_two(LONG_SECONDS)
+        with closing(holder), closing(other):
+            kept, gone = reserve(holder, documents([1])), reserve(holder, documents([FAR], 1))
+            of_kept, of_gone = pending_of(other, 1), pending_of(other, FAR)
+            assert (of_kept.url, of_kept.confirmed, of_kept.poll()) == ("u0", None, None)
+            assert time.monotonic() < of_kept.holds_until <= time.monotonic() + LONG_SECONDS
+            kept.confirm()
+            gone.release()
+            assert (outcome(of_kept), outcome(of_gone)) == (True, False)
+            assert (urls_near(other, 1), urls_near(other, FAR)) == (["u0"], [])
+            assert outcome(of_gone) is False  # at once
+
+    def test_who_only_polls_learns_it_too(self) -> None:
+        holder, other = self.open_two(LONG_SECONDS)
+        with closing(holder), closing(other):
+            reservation = reserve(holder, documents([1]))
+            handle = pending_of(other, 1)
+            reservation.confirm()
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while handle.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert handle.confirmed is True
+
+    def test_a_lease_is_renewed_while_its_holder_lives(self) -> None:
+        holder, other = self.open_two(RENEWED_SECONDS)
+        with closing(holder), closing(other):
+            reserve(holder, documents([1]))
+            later = pending_of(other, 1).holds_until + RENEWED_SECONDS / 8
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while pending_of(other, 1).holds_until < later and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert pending_of(other, 1).holds_until >= later
+
+    def test_a_lease_lapses_when_its_holder_dies_and_another_may_take_its_place(self) -> None:
+        holder, other = self.open_two(SHORT_SECONDS)
+        with closing(holder), closing(other):
+            self.lapsed(holder, other)
+            assert urls_near(other, 1) == []
+            reservation = reserve_new(other, documents([1], 5))
+            assert reservation is not None
+            reservation.confirm()
+            assert urls_near(other, 1) == ["u5"]
+
+    def test_what_is_confirmed_after_its_lease_is_kept_beside_what_came_meanwhile(self) -> None:
+        holder, other = self.open_two(SHORT_SECONDS)
+        with closing(holder), closing(other):
+            late = self.lapsed(holder, other)
+            reserve(other, documents([1], 5)).confirm()
+            late.confirm()
+            holder.flush()
+            assert late.confirmed is True
+            assert urls_near(other, 1) == ["u0", "u5"]
+
+    def test_what_is_released_after_its_lease_stays_gone(self) -> None:
+        holder, other = self.open_two(SHORT_SECONDS)
+        with closing(holder), closing(other):
+            self.lapsed(holder, other).release()
+            holder.flush()
+            assert urls_near(other, 1) == []
+
+    def test_what_a_user_that_closes_holds_is_released(self) -> None:
+        holder, other = self.open_two(LONG_SECONDS)
+        with closing(other):
+            reserve(holder, documents([1]))
+            handle = pending_of(other, 1)
+            holder.close()
+            assert outcome(handle) is False

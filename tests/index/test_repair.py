@@ -1,11 +1,9 @@
-"""A rebuilt index has all that can be read, and the damaged file is kept as it was."""
+"""A repaired index has all that can be read, and the damaged file is kept as it was."""
 
 from __future__ import annotations
 
 import os
 import random
-import shutil
-import signal
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -13,14 +11,11 @@ import lmdb
 import numpy as np
 import pytest
 
-from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
+from scrapy_neardup.index.lmdb.commands import repair
 from scrapy_neardup.index.lmdb.directory import check_data_file
 from scrapy_neardup.index.lmdb.layout import number_key, partition_key
-from scrapy_neardup.index.lmdb.rebuild import rebuild
-from scrapy_neardup.matching.records import derived_keys
-from tests.promises.site import story
 
 from .consistency import check
 from .small import HEADER, SMALL, documents
@@ -29,11 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.index import Header
-    from scrapy_neardup.index.lmdb.rebuild import Rebuilt
-    from scrapy_neardup.index.protocol import Stored
+    from scrapy_neardup.index.lmdb.commands import Repaired
 
 COUNT = 100
 
@@ -51,14 +42,15 @@ def path(tmp_path: Path) -> Path:
     return where
 
 
-def left(path: Path) -> set[int]:
+def left(path: Path, *, by_url: bool = True) -> set[int]:
     """Which documents are there, by fingerprint and by URL alike, in an index that is sound."""
     with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
-        check(index)
         numbers = np.arange(COUNT, dtype=np.uint64)
-        found = {int(url[1:]) for url in index.fetch(index.search(1, numbers).document).urls}
         near = index.search(0, numbers * np.uint64(7919))
-        assert {int(url[1:]) for url in index.fetch(near.document).urls} == found
+        found = {int(url[1:]) for url in index.fetch(near.document).urls}
+        if by_url:
+            check(index)
+            assert {int(url[1:]) for url in index.fetch(index.search(1, numbers).document).urls} == found
         return found
 
 
@@ -70,7 +62,6 @@ def edit(path: Path, name: str, change: Callable[[lmdb.Transaction], object]) ->
 
 
 def oldest_run(path: Path) -> int:
-    """Return the number of the run of the first documents."""
     with closing(LmdbIndex(path, None)) as index, index.reading() as reader:
         return reader.state.runs[0].id
 
@@ -86,9 +77,9 @@ def flip(key: bytes) -> Callable[[lmdb.Transaction], object]:
     return change
 
 
-def rebuilt(path: Path) -> Rebuilt:
+def repaired(path: Path) -> Repaired:
     before = (path / "data.mdb").read_bytes()
-    found = rebuild(path, derived_keys)
+    found = repair(path)
     assert found.kept.read_bytes() == before
     assert sorted(each.name for each in path.iterdir() if each.is_dir()) == []
     return found
@@ -96,38 +87,37 @@ def rebuilt(path: Path) -> Rebuilt:
 
 def test_a_sound_index_stays_what_it_is(path: Path) -> None:
     whole = left(path)
-    found = rebuilt(path)
+    found = repaired(path)
     assert left(path) == whole == {*range(COUNT)} - {3, 95}
-    assert (found.documents, found.gone, found.weaker, found.revived) == (COUNT - 2, 0, 0, False)
-    assert rebuilt(path).kept.name == "damaged-2.mdb"
+    assert (found.documents, found.gone, found.revived) == (COUNT - 2, 0, False)
+    assert repaired(path).kept.name == "damaged-2.mdb"
 
 
-def test_a_block_that_is_gone(path: Path) -> None:
-    edit(path, "documents", flip(number_key(16)))
-    found = rebuilt(path)
-    assert (found.gone, found.documents) == (8, COUNT - 2 - 8)
-    assert left(path) == {*range(COUNT)} - {3, 95} - {*range(16, 24)}
+@pytest.mark.parametrize(
+    ("name", "key", "gone"),
+    [
+        ("documents", number_key(16), {*range(16, 24)}),
+        ("log", number_key(90), {*range(90, 95), *range(96, 100)}),
+        *(("runs", table, set()) for table in range(3)),
+    ],
+)
+def test_what_is_broken_is_left_out(path: Path, name: str, key: bytes | int, gone: set[int]) -> None:
+    """One table of fingerprints tells what others have lost."""
+    edit(path, name, flip(key if isinstance(key, bytes) else partition_key(oldest_run(path), key, 0)))
+    found = repaired(path)
+    assert (found.gone, found.documents) == (len(gone), COUNT - 2 - len(gone))
+    assert left(path) == {*range(COUNT)} - {3, 95} - gone
 
 
-def test_a_block_of_the_log_that_is_gone(path: Path) -> None:
-    edit(path, "log", flip(number_key(90)))
-    found = rebuilt(path)
-    assert found.gone == 9
-    assert left(path) == {*range(90)} - {3}
-
-
-def test_one_table_of_fingerprints_tells_what_another_has_lost(path: Path) -> None:
-    for table in range(3):
-        edit(path, "runs", flip(partition_key(oldest_run(path), table, 0)))
-    found = rebuilt(path)
-    assert (found.gone, found.weaker) == (0, 0)
-    assert left(path) == {*range(COUNT)} - {3, 95}
+def test_a_document_may_lose_a_key(path: Path) -> None:
+    edit(path, "runs", flip(partition_key(oldest_run(path), 4, 0)))
+    assert repaired(path).gone == 0
+    assert left(path, by_url=False) == {*range(COUNT)} - {3, 95}
 
 
 def test_removed_documents_that_cannot_be_told(path: Path) -> None:
     edit(path, "dead", lambda transaction: transaction.put(b"\0\0\0", b"odd"))
-    found = rebuilt(path)
-    assert found.revived
+    assert repaired(path).revived
     assert left(path) == {*range(COUNT)}
 
 
@@ -141,29 +131,11 @@ def test_a_file_that_was_cut_short(path: Path) -> None:
             break
     with pytest.raises(IndexCorrupted, match="index repair"):
         LmdbIndex(path, HEADER)
-    found = rebuilt(path)
-    there = left(path)
+    found = repaired(path)
+    there = left(path, by_url=False)
     assert len(there) == found.documents
     assert found.documents + found.gone >= COUNT - 2
     assert not there & {3, 95} or found.revived
-
-
-def test_keys_that_follow_from_what_is_stored_are_made_again(tmp_path: Path) -> None:
-    path = tmp_path / "index"
-    with Detector.open(path) as detector:
-        for number in range(5):
-            detector.add(story(number), url=f"https://a.example/{number}")
-        detector.index.compact()  # type: ignore[attr-defined]
-        tables = detector.index.header.first_table
-    for table in range(tables[1], tables[3]):  # of URLs and of fingerprints
-        edit(path, "runs", flip(partition_key(oldest_run(path), table, 0)))
-    found = rebuilt(path)
-    assert (found.documents, found.gone, found.weaker) == (5, 0, 0)
-    with Detector.open(path) as detector:
-        assert {detector.check(story(number), url="https://b.example/").kind for number in range(5)} == {
-            "exact"
-        }
-        assert detector.check(story(1), url="https://a.example/1").kind == "revisit"
 
 
 @pytest.mark.parametrize("key", [b"header", b"state"])
@@ -171,49 +143,31 @@ def test_nothing_is_touched_if_nothing_can_be_saved(path: Path, key: bytes) -> N
     edit(path, "meta", lambda transaction: transaction.put(key, b"{"))
     before = (path / "data.mdb").read_bytes()
     with pytest.raises(IndexCorrupted, match="nothing can be saved"):
-        rebuild(path, derived_keys)
+        repair(path)
     assert (path / "data.mdb").read_bytes() == before
-    assert not list(path.glob("damaged-*")) + list(path.glob("repair-*"))
-
-
-def dies(stored: Stored, header: Header) -> dict[int, NDArray[np.uint64]]:
-    os.kill(os.getpid(), signal.SIGSEGV)
-    return {}
-
-
-def test_nothing_is_touched_if_reading_ends_the_process(tmp_path: Path) -> None:
-    path = tmp_path / "index"
-    with Detector.open(path) as detector:
-        detector.add(story(1), url="https://a.example/")
-        detector.index.compact()  # type: ignore[attr-defined]
-    before = (path / "data.mdb").read_bytes()
-    with pytest.raises(IndexCorrupted, match="reading it ends the process"):
-        rebuild(path, dies)
-    assert (path / "data.mdb").read_bytes() == before
-    assert not list(path.glob("damaged-*")) + list(path.glob("repair-*"))
+    assert not list(path.glob("damaged-*")) + list(path.glob("rewritten-*"))
 
 
 def test_it_is_refused_while_others_use_the_index(path: Path) -> None:
     with closing(LmdbIndex(path, HEADER)), pytest.raises(IndexUnavailable, match="in use"):
-        rebuild(path, derived_keys)
+        repair(path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-def test_pages_of_noise(path: Path, tmp_path: Path, seed: int) -> None:
-    """What LMDB may not survive is read in other processes: nothing is kept that is not as it was."""
+def test_pages_of_noise(path: Path, seed: int) -> None:
+    """What LMDB may not survive is read in another process: nothing is kept that is not as it was."""
     dice, data = random.Random(seed), bytearray((path / "data.mdb").read_bytes())
     for _ in range(3):
         start = dice.randrange(2, len(data) // 4096) * 4096
         data[start : start + 4096] = dice.randbytes(4096)
     (path / "data.mdb").write_bytes(data)
-    shutil.copytree(path, tmp_path / "copy")
     try:
-        found = rebuilt(path)
+        found = repaired(path)
     except IndexCorrupted:
         assert (path / "data.mdb").read_bytes() == data
         return
-    there = left(path)
+    there = left(path, by_url=False)
     assert len(there) == found.documents
     assert found.revived or not there & {3, 95}
 
@@ -225,5 +179,5 @@ def test_a_head_that_says_a_size_that_no_file_has(path: Path) -> None:
         data[start + 136 : start + 144] = (1 << 60).to_bytes(8, "little")  # the last page, in each meta page
     (path / "data.mdb").write_bytes(data)
     with pytest.raises(IndexCorrupted):
-        rebuild(path, derived_keys)
+        repair(path)
     assert (path / "data.mdb").read_bytes() == data
