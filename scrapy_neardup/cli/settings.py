@@ -36,15 +36,6 @@ def _with_scrapys(
     return (*(project.assignments if project is not None else ()), *values)
 
 
-class _Typed(str):
-    """The value of a setting, which messages show as it was typed: without quotes."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str.__str__(self)
-
-
 set_option = click.option(
     "--set",
     "assignments",
@@ -75,7 +66,7 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
             near = similar_name(name, known)
             hint = f"did you mean {near}?" if near else f"it has {', '.join(known)}."
             raise ConfigurationError(f"This command has no setting {name}: {hint}")
-        values[name] = _Typed(value)
+        values[name] = value
     return DetectionOptions.read(values.get)
 
 

@@ -134,7 +134,7 @@ def test_rethreshold(feed: Path, tmp_path: Path) -> None:
         ),
         (("audit", "no pages", "--out", "out"), "No pages in no pages: name what was crawled"),
         (("audit", "feed.jl", "--out", "out", "--include-area", "p["), "'p[' is no CSS selector"),
-        (("audit", "feed.jl", "--out", "out", "--set", "EXCLUDE_AREA=p["), "NEARDUP_EXCLUDE_AREA: p["),
+        (("audit", "feed.jl", "--out", "out", "--set", "EXCLUDE_AREA=p["), "NEARDUP_EXCLUDE_AREA: 'p['"),
         (("rethreshold", "."), "no audit"),
         (("compare", "feed.jl", "feed.jl"), "documents"),
         (("query", ".", "feed.jl"), "no index"),
@@ -276,8 +276,8 @@ def test_compare_says_with_urls_what_a_crawl_would(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--set", "TABLES=5"), "NEARDUP_TABLES is 5: set it to 4 or 10 or 20"),
-        (("--set", "scheme=sim hash"), "NEARDUP_SCHEME is sim hash: set it to"),
+        (("--set", "TABLES=5"), "NEARDUP_TABLES is '5': set it to 4 or 10 or 20"),
+        (("--set", "scheme=sim hash"), "NEARDUP_SCHEME is 'sim hash': set it to"),
         (("--set", "DISTANCE"), "DISTANCE sets nothing"),
         (("--distance", "9"), "9 is not in the range 0<=x<=7"),
     ],

@@ -1,4 +1,4 @@
-"""What the head of a page, or its HTTP headers, say: its title and what it tells search engines.
+"""What the head of a page and its robots header say: its title and what it tells search engines.
 
 Of two copies, one that may be indexed is kept.
 """
@@ -8,19 +8,15 @@ from __future__ import annotations
 import re
 from html import unescape
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urljoin
 
-import regex
 from lxml import etree
 
 from scrapy_neardup.extraction.decoding import decode_as_declared
 from scrapy_neardup.extraction.parsing import parsed
 
 from .records import MAX_URL, SILENT, Indexing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 #: Bytes of a page in which its head is looked for, and characters kept of a title.
 _HEAD_BYTES, _TITLE = 1 << 17, 200
@@ -34,11 +30,6 @@ _FORBIDDING = frozenset({"noindex", "none"})
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 #: Links of one page, and versions of it, that are looked at.
 _MOST = 200
-#: One link of a ``Link`` header (RFC 8288), and a parameter of one.
-_LINK = regex.compile(
-    r"<([^<>]*+)>((?:\s*+;\s*+[\w*-]++\s*+(?:=\s*+(?:\"[^\"]*+\"|[^\s\",;]*+))?+)*+)", regex.V1
-)
-_PARAMETER = regex.compile(r";\s*+([\w*-]++)\s*+(?:=\s*+(?:\"([^\"]*+)\"|([^\s\",;]*+)))?+", regex.V1)
 
 
 class Head(NamedTuple):
@@ -71,15 +62,6 @@ def canonical_url(page: str, base: str = "") -> str | None:
     return _head_indexing(_END.split(page[: 2 * _HEAD_BYTES], maxsplit=1)[0], base).declared or None
 
 
-def headers_indexing(headers: Mapping[str, str], url: str) -> Indexing:
-    """Return what the HTTP *headers* (names in lower case) of the page at *url* say."""
-    links = []
-    for found in islice(_LINK.finditer(headers.get("link", "")), _MOST):
-        parameters = {name.lower(): quoted or plain for name, quoted, plain in _PARAMETER.findall(found[2])}
-        links.append((parameters.get("rel", ""), found[1], parameters.get("hreflang", "")))
-    return _of_links(links, url, noindex=_header_forbids(headers.get("x-robots-tag", "")))
-
-
 def _head_indexing(head: str, url: str) -> Indexing:
     """Return what the *head* of the page at *url* says; ``og:url`` counts where no canonical URL is named."""
     tree = parsed(head)
@@ -93,10 +75,22 @@ def _head_indexing(head: str, url: str) -> Indexing:
     links += [("canonical", content, "") for _, shared, content in metas if shared == "og:url"][:_MOST]
     said = (content.lower().split(",") for name, _, content in metas if name.strip().lower() in _AGENTS)
     noindex = any(part.strip() in _FORBIDDING for parts in said for part in parts)
-    return _of_links(links, url, noindex=noindex)
+    declared, alternates = "", dict[str, str]()
+    for rel, href, language in links:
+        try:
+            absolute = urljoin(url, href.strip()) if href.strip() else ""
+        except ValueError:  # such as an address in brackets that is none
+            continue
+        if not absolute.startswith(("http://", "https://")) or len(absolute) > MAX_URL:
+            continue
+        if "canonical" in rel.lower().split():
+            declared = declared or absolute
+        elif "alternate" in rel.lower().split() and language.strip():
+            alternates.setdefault(language.strip().lower(), absolute)
+    return Indexing(noindex, declared, tuple(alternates.items()))
 
 
-def _header_forbids(value: str) -> bool:
+def header_forbids(value: str) -> bool:
     """Tell whether the value of an ``X-Robots-Tag`` header forbids indexing.
 
     Examples are ``noindex, nofollow`` and ``googlebot: noindex``. A name holds for the directives that follow
@@ -110,20 +104,3 @@ def _header_forbids(value: str) -> bool:
         if agent in _AGENTS and part.strip() in _FORBIDDING:
             return True
     return False
-
-
-def _of_links(links: Iterable[tuple[str, str, str]], base: str, *, noindex: bool) -> Indexing:
-    """Return what *links* say: ``rel``, URL and ``hreflang`` each; *base* makes URLs absolute."""
-    declared, alternates = "", dict[str, str]()
-    for rel, href, language in links:
-        try:
-            url = urljoin(base, href.strip()) if href.strip() else ""
-        except ValueError:  # such as an address in brackets that is none
-            continue
-        if not url.startswith(("http://", "https://")) or len(url) > MAX_URL:
-            continue
-        if "canonical" in rel.lower().split():
-            declared = declared or url
-        elif "alternate" in rel.lower().split() and language.strip():
-            alternates.setdefault(language.strip().lower(), url)
-    return Indexing(noindex, declared, tuple(alternates.items()))

@@ -22,7 +22,7 @@ from w3lib.http import headers_raw_to_dict
 
 from scrapy_neardup.extraction.decoding import is_binary, is_html_type
 
-from .head import headers_indexing
+from .head import header_forbids
 from .records import (
     DAMAGE,
     MAX_HEADERS,
@@ -30,6 +30,7 @@ from .records import (
     MAX_URL,
     BrokenRecord,
     CrawledPage,
+    Indexing,
     Origin,
     Revisit,
     Skipped,
@@ -319,7 +320,8 @@ def page_of_response(
         return Skipped(origin, "not_html")
     if len(url) > MAX_URL:
         return BrokenRecord(origin, f"the URL has {len(url)} characters")
-    return CrawledPage(url, None, body, content_type, fetched, origin, digest, headers_indexing(headers, url))
+    indexing = Indexing(header_forbids(headers.get("x-robots-tag", "")))
+    return CrawledPage(url, None, body, content_type, fetched, origin, digest, indexing)
 
 
 def omission(url: str, status: int, content_type: str | None) -> str | None:
