@@ -10,7 +10,7 @@ import re
 import struct
 import time
 import unicodedata
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -19,16 +19,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import mmh3
-import numpy as np
 from itemadapter import ItemAdapter
-
-from scrapy_neardup.fingerprint.hashing import unique
-from scrapy_neardup.fingerprint.murmur import mix
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from scrapy_neardup.verdict import Repeated
 
@@ -37,15 +31,17 @@ if TYPE_CHECKING:
 MOST_ITEMS, MOST_BYTES = 64, 4096
 #: Fields of an item that are described one by one; the others are described together.
 _MOST_FIELDS = 40
-#: A value with more words than this is a text: it is compared as texts are.
-_WORDS = 40
-#: Characters of a value without white space that are as many words.
-_CHARACTERS = 200
-#: Texts say the same if at most so many of the 64 bits of their sketches differ, which is some eight edited
-#: words.
+#: A value with more words than this is a text, which is compared as texts are; so is one with more characters
+#: than this, and few spaces.
+_WORDS, _CHARACTERS = 40, 200
+#: Texts say the same if at most so many of the 64 bits of their sketches differ: some eight edited words.
 _BITS = 12
 #: A time that is no further than this from now, in seconds, is the moment of crawling.
 _MOMENT = 120
+#: A field is learned to say nothing from so many pages; what it has said is remembered up to a number.
+_PAGES, _MOST_VALUES = 3, 1000
+#: How deep lists and dicts in a field are looked at.
+_DEPTH = 8
 #: What stands between the title of a page and the name of its site.
 _SEPARATOR = re.compile(r" *(?:[|\u00b7\u2022\u00bb]|::) *")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
@@ -53,20 +49,10 @@ _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S*", re.IGNORECASE)
 #: How the fields begin that hold what this package says of a page, and the keys of such a value.
 _OWN, _OWN_KEYS = "neardup", {"url", "kind", "distance", "similarity", "policy"}
-#: How deep lists and dicts in a field are looked at.
-_DEPTH = 8
-
-#: A field is learned to say nothing from so many pages; what it has said is remembered up to a number.
-_PAGES, _MOST_VALUES = 3, 1000
-
-#: The kinds of what is packed of a field, in one byte: the moment of crawling, a text, or from 1 to `_PARTS`
-#: the number of parts of a short value.
-_IS_MOMENT, _PARTS, _IS_TEXT = 0, 14, 15
-_FIELD = struct.Struct("<HB")
-_TEXT = struct.Struct("<QI")
-_PART = 4
-#: A random number for each byte in each of 64 places of a word.
-_RANDOM = mix(np.arange(1 << 14, dtype=np.uint64))
+#: What is packed of a field: the hash of its name, its length, and its value. That is nothing of the moment
+#: of crawling, the hashes of up to `_PARTS` parts of a short value, or a text, whose length is another one.
+_FIELD, _PART, _PARTS = struct.Struct("<HB"), 4, 14
+_TEXT = struct.Struct("<QIx")
 #: Number of items in a note that stands for more than are described.
 _MORE = 255
 
@@ -74,14 +60,14 @@ _MORE = 255
 class Described(NamedTuple):
     """An item, as it is compared."""
 
-    #: What each field says, by the hash of its name: the kind in one byte, and hashes.
+    #: What each field says, packed, by the hash of its name.
     said: Mapping[int, bytes]
     #: The value of each field, for people; empty for an item that was read from a note.
     shown: Mapping[int, str]
 
 
 class Difference(NamedTuple):
-    """The first field in which an item differs from the one that is most like it."""
+    """A field in which an item differs from the one that is most like it."""
 
     field: str
     value: str | None
@@ -90,20 +76,29 @@ class Difference(NamedTuple):
 
 
 @dataclass
+class _History:
+    """How a field has changed from one URL of a page to another."""
+
+    #: The pages, and all values.
+    pages: set[str] = field(default_factory=set)
+    values: set[str] = field(default_factory=set)
+    #: Whether a change has said something.
+    telling: bool = False
+
+
+@dataclass
 class ItemNotes:
     """Describes the items of one spider, and tells which say the same.
 
     Fields that are *ignored* never count. Neither do URLs, the moment of crawling, the marks of this package,
-    and fields that were seen
-    to change from one URL of a page to the next, such as counters and identifiers of a session: see `learn`.
+    and fields that were seen to change from one URL of a page to the next, such as counters and identifiers
+    of a session: see `learn`.
     """
 
     ignored: Collection[str] = ()
     #: Names of the fields that were learned to say nothing.
     learned: set[str] = field(default_factory=set)
-    _changed: dict[str, set[str]] = field(default_factory=dict)
-    _telling: set[str] = field(default_factory=set)
-    _values: dict[str, set[str]] = field(default_factory=dict)
+    _histories: defaultdict[str, _History] = field(default_factory=lambda: defaultdict(_History))
     _names: dict[int, str] = field(default_factory=dict)
     _shown: OrderedDict[str, list[Described]] = field(default_factory=OrderedDict)
 
@@ -112,13 +107,13 @@ class ItemNotes:
         adapted = ItemAdapter(item).items() if ItemAdapter.is_item(item) else [("", item)]
         said: dict[int, bytes] = {}
         shown: dict[int, str] = {}
-        for number, (name, value) in enumerate(sorted(adapted, key=_name)):
+        for number, (name, value) in enumerate(sorted(adapted, key=lambda named: str(named[0]))):
             if name in self.ignored or name in self.learned or _is_own(str(name), value):
                 continue
-            for part, packed in self._fields(value):
+            for part, packed in _fields(value):
                 key = _key(f"{name}{part}" if number < _MOST_FIELDS else "")
                 if key in said:  # two names of one hash, or the fields that are described together
-                    packed = _short([said[key] + packed])
+                    packed = _hash(said[key] + packed)
                 said[key] = packed
                 self._names[key] = str(name)
                 shown[key] = _display(value)
@@ -132,9 +127,7 @@ class ItemNotes:
         return [
             Difference(self._names.get(key, ""), item.shown.get(key), other.shown.get(key))
             for key in sorted(item.said.keys() | other.said.keys())
-            if (found := item.said.get(key)) != (stored := other.said.get(key))
-            and key not in skipped
-            and not (found and stored and _same(found, stored))
+            if key not in skipped and not _same(item.said.get(key), other.said.get(key))
         ]
 
     def remember(self, url: str, items: Sequence[Described], most: int = 2048) -> None:
@@ -163,38 +156,18 @@ class ItemNotes:
         learned now.
         """
         for each in differences:
-            values = self._values.setdefault(each.field, set())
-            known = each.value is None or each.value in values
-            if known or not (unchanged or _has_grown(each)) or len(values) > _MOST_VALUES:
-                self._telling.add(each.field)
-            elif len(self._values) <= _MOST_VALUES:
-                values.add(each.value or "")
-                pages = self._changed.setdefault(each.field, set())
-                pages.add(page)
-                if len(pages) >= _PAGES and each.field not in self._telling:
-                    self.learned.add(each.field)
-                    return each.field
+            if len(self._histories) > _MOST_VALUES:
+                break
+            history = self._histories[each.field]
+            known = each.value is None or each.value in history.values
+            if known or not (unchanged or _has_grown(each)) or len(history.values) > _MOST_VALUES:
+                history.telling = True
+            history.values.add(each.value or "")
+            history.pages.add(page)
+            if len(history.pages) >= _PAGES and not history.telling:
+                self.learned.add(each.field)
+                return each.field
         return None
-
-    def _fields(self, value: object) -> Iterator[tuple[str, bytes]]:
-        """Yield what a field says: its short values, and its text. Nothing for what says nothing."""
-        if _is_moment(value):
-            yield "", bytes([_IS_MOMENT])
-            return
-        texts: list[str] = []
-        short: list[bytes] = []
-        for path, leaf in _leaves(value):
-            text = _normalised(leaf)
-            if _is_long(text):
-                texts.append(text)
-            elif text and not _URL.fullmatch(text):
-                short.append(path.encode() + text.encode("utf-8", "surrogatepass"))
-        if len(short) == 1 and short[0][:1] != b".":
-            yield "", _short(_parted(short[0]))
-        elif short:
-            yield "", _short([b"\0".join(sorted(short))])
-        if texts:
-            yield "\n", _text(texts)
 
 
 class Found(NamedTuple):
@@ -247,7 +220,9 @@ class RepeatedItems:
         said: dict[int, frozenset[tuple[int, bytes]]] = {}
         known = False
         for page, items in self._pages:
-            short = frozenset(each for item in items for each in item.said.items() if each[1][0] != _IS_TEXT)
+            short = frozenset(
+                each for item in items for each in item.said.items() if len(each[1]) != _TEXT.size
+            )
             if page.one_site or is_list(page.note) or said.setdefault(page.site, short) != short:
                 return False
             known |= bool(items) or not page.note
@@ -256,17 +231,12 @@ class RepeatedItems:
 
 def pack(items: Sequence[Described]) -> bytes:
     """Pack the items of a page into its note. A page without items has one, too."""
-    parts = []
-    size = 2
+    parts: list[bytes] = []
     for item in items[:MOST_ITEMS]:
-        fields = b"".join(
-            _FIELD.pack(key, packed[0]) + packed[1:] for key, packed in sorted(item.said.items())
-        )
-        part = bytes([len(item.said)]) + fields
-        size += len(part)
-        if size > MOST_BYTES:
-            break
-        parts.append(part)
+        fields = (_FIELD.pack(key, len(value)) + value for key, value in sorted(item.said.items()))
+        parts.append(bytes([len(item.said)]) + b"".join(fields))
+    while sum(map(len, parts)) > MOST_BYTES - 2:
+        parts.pop()
     count = len(parts) if len(parts) == len(items) else _MORE
     return bytes([count, len(parts)]) + b"".join(parts)
 
@@ -279,11 +249,9 @@ def unpack(note: bytes) -> list[Described]:
         fields, at = note[at], at + 1
         said = {}
         for _ in range(fields):
-            key, kind = _FIELD.unpack_from(note, at)
-            size = _TEXT.size if kind == _IS_TEXT else kind * _PART
-            at += _FIELD.size
-            said[key] = bytes([kind]) + note[at : at + size]
-            at += size
+            key, size = _FIELD.unpack_from(note, at)
+            at += _FIELD.size + size
+            said[key] = note[at - size : at]
         items.append(Described(said, {}))
     return items
 
@@ -305,34 +273,57 @@ def is_variant(url: str, other: str) -> bool:
     return parameters <= others or others <= parameters
 
 
-def _same(one: bytes, other: bytes) -> bool:
-    """Whether two values that are not equal say the same nevertheless."""
-    if one[0] == other[0] == _IS_TEXT:
-        (sketch, numbers), (other_sketch, other_numbers) = _TEXT.unpack(one[1:]), _TEXT.unpack(other[1:])
+def _same(one: bytes | None, other: bytes | None) -> bool:
+    """Whether two values say the same: equal ones, nearly equal texts, a title with and without its site."""
+    if one == other or not one or not other:
+        return one == other
+    if len(one) == len(other) == _TEXT.size:
+        (sketch, numbers), (other_sketch, other_numbers) = _TEXT.unpack(one), _TEXT.unpack(other)
         return bool(numbers == other_numbers) and (sketch ^ other_sketch).bit_count() <= _BITS
-    if _IS_TEXT in (one[0], other[0]):
+    if _TEXT.size in (len(one), len(other)):
         return False
-    parts, other_parts = _split(one), _split(other)
-    return bool(parts and other_parts) and (parts < other_parts or other_parts < parts)
-
-
-def _parted(value: bytes) -> list[bytes]:
-    """Split a title from the name of its site: "Red kettle | Shop" says what "Red kettle" says.
-
-    A part with a number is no name of a site.
-    """
-    first, *rest = _SEPARATOR.split(value.decode("utf-8", "surrogatepass"))
-    names = [part for part in rest if part and not _DIGIT.search(part)][: _PARTS - 1]
-    head = " | ".join((first, *(part for part in rest if part not in names)))
-    return [part.encode("utf-8", "surrogatepass") for part in (head, *names)]
+    parts, others = ({value[at : at + _PART] for at in range(0, len(value), _PART)} for value in (one, other))
+    return parts < others or others < parts
 
 
 def _key(name: str) -> int:
     return mmh3.hash(name.encode("utf-8", "surrogatepass"), signed=False) & 0xFFFF
 
 
-def _name(named: tuple[object, object]) -> str:
-    return str(named[0])
+def _hash(value: str | bytes) -> bytes:
+    data = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+    return mmh3.hash(data, signed=False).to_bytes(_PART, "little")
+
+
+def _fields(value: object) -> Iterator[tuple[str, bytes]]:
+    """Yield what a field says: its short values, and its text. Nothing for what says nothing."""
+    if _is_moment(value):
+        yield "", b""
+        return
+    texts: list[str] = []
+    short: list[str] = []
+    for path, leaf in _leaves(value):
+        text = _normalised(leaf)
+        if _is_long(text):
+            texts.append(text)
+        elif text and not _URL.fullmatch(text):
+            short.append(path + text)
+    if len(short) == 1 and short[0][:1] != ".":
+        yield "", b"".join(map(_hash, _parted(short[0])))
+    elif short:
+        yield "", _hash("\0".join(sorted(short)))
+    if texts:
+        yield "\n", _text(" ".join(texts))
+
+
+def _parted(value: str) -> list[str]:
+    """Split a title from the name of its site: "Red kettle | Shop" says what "Red kettle" says.
+
+    A part with a number is no name of a site.
+    """
+    first, *rest = _SEPARATOR.split(value)
+    names = [part for part in rest if part and not _DIGIT.search(part)][: _PARTS - 1]
+    return [" | ".join((first, *(part for part in rest if part not in names))), *names]
 
 
 def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
@@ -369,87 +360,50 @@ def _is_long(text: str) -> bool:
     return len(text) > _CHARACTERS and (text.count(" ") > _WORDS or text.count(" ") * 25 < len(text))
 
 
-def _short(parts: Sequence[bytes]) -> bytes:
-    return bytes([len(parts)]) + b"".join(map(_hash, parts))
-
-
-def _split(packed: bytes) -> set[bytes]:
-    return {packed[at : at + _PART] for at in range(1, len(packed), _PART)}
-
-
-def _hash(value: bytes) -> bytes:
-    return mmh3.hash(value, signed=False).to_bytes(_PART, "little")
-
-
-def _text(texts: Sequence[str]) -> bytes:
+def _text(text: str) -> bytes:
     """Pack a text: an odd sketch of its words, and a hash of its numbers.
 
     A bit of an odd sketch says whether an odd number of words has it (Mitzenmacher, Pagh and Pham, WWW 2014),
-    so few bits differ if few words do.
+    so few bits differ if few words do. Of a text without spaces each two characters are a word.
     """
-    text = " ".join(texts)
     if not text.isascii():
         text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
-    hashes, numbers = _hashed_words(text) if text.count(" ") * 25 >= len(text) else _hashed_pairs(text)
-    odd = np.bincount((hashes & np.uint64(63)).astype(np.int64), minlength=64) & 1
-    sketch = int.from_bytes(np.packbits(odd.astype(np.uint8)).tobytes(), "big")
-    return bytes([_IS_TEXT]) + _TEXT.pack(sketch, mmh3.hash(unique(numbers).tobytes(), signed=False))
-
-
-def _hashed_words(text: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the hashes of the words, which have one space between them, and of those with a digit."""
-    data = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-    space = data == ord(" ")
-    starts = np.concatenate(([0], np.flatnonzero(space) + 1))
-    within = np.arange(len(data)) - starts[np.cumsum(space) - space]
-    # A word is hashed to the sum of random numbers, one for each of its bytes in its place.
-    values = _RANDOM[(within & 63) << 8 | data]
-    values[space] = 0
-    hashes = mix(np.add.reduceat(values, starts))
-    digits = (data >= ord("0")) & (data <= ord("9"))
-    return hashes, hashes[np.logical_or.reduceat(digits, starts)]
-
-
-def _hashed_pairs(text: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the hashes of all pairs of characters in a text without spaces, and of its numbers."""
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
-    numbers = [mmh3.hash(number, signed=False) for number in _NUMBER.findall(text)]
-    return mix(points[:-1] << np.uint64(32) | points[1:]), np.array(numbers, np.uint64)
+    spaced = text.count(" ") * 25 >= len(text)
+    words = text.split(" ") if spaced else [text[at : at + 2] for at in range(len(text) - 1)]
+    sketch = 0
+    for word in words:
+        sketch ^= 1 << (mmh3.hash(word.encode("utf-8", "surrogatepass"), signed=False) & 63)
+    numbers = {word for word in words if _DIGIT.search(word)} if spaced else {*_NUMBER.findall(text)}
+    return _TEXT.pack(sketch, mmh3.hash(" ".join(sorted(numbers)).encode(errors="replace"), signed=False))
 
 
 def _is_moment(value: object) -> bool:
-    """Whether *value* is the time of now: as a datetime, a number of seconds, or as text."""
-    now = time.time()
-    if isinstance(value, str):
-        if not 10 <= len(value) <= 40 or not value[-1:].isalnum():
+    """Whether *value* is the time of now: as a datetime, a number of seconds or parts of them, or as text."""
+    try:
+        time_ = _read_time(value) if isinstance(value, str) else value
+        if isinstance(time_, datetime):  # without a zone it may be local or universal time
+            times = [time_.timestamp(), time_.replace(tzinfo=time_.tzinfo or timezone.utc).timestamp()]
+        elif isinstance(time_, (int, float)):
+            times = [time_ / unit for unit in (1, 1e3, 1e6, 1e9)]
+        else:
             return False
-        value = _read_time(value)
-    if isinstance(value, datetime):
-        local = datetime.now(value.tzinfo)
-        apart = [abs((value - local).total_seconds())]
-        if value.tzinfo is None:
-            apart.append(abs((value - datetime.now(timezone.utc).replace(tzinfo=None)).total_seconds()))
-        return min(apart) <= _MOMENT
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e20:
+    except (OverflowError, ValueError, OSError, TypeError, IndexError):  # no clock shows such a time
         return False
-    return any(abs(value / unit - now) <= _MOMENT for unit in (1, 1e3, 1e6, 1e9))
+    return any(abs(each - time.time()) <= _MOMENT for each in times)
 
 
 def _read_time(text: str) -> datetime | float | None:
-    """Read a time with its seconds; a date alone is no moment."""
-    digits = text.replace(".", "", 1)
-    if digits.isdecimal():
+    """Read a time with its seconds; a date alone is no moment. Raises ValueError."""
+    if not 10 <= len(text) <= 40:
+        return None
+    if text.replace(".", "", 1).isdecimal():
         return float(text)
     if text.count(":") < 2:
         return None
     try:
         return datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
-        pass
-    try:
         return parsedate_to_datetime(text)
-    except (TypeError, ValueError, IndexError):
-        return None
 
 
 def _display(value: object) -> str:
