@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .dependencies import importing_late
 from .errors import (
     ConfigurationError,
     DependencyUnavailable,
@@ -16,7 +17,6 @@ from .errors import (
     IndexUnavailable,
     NearDupError,
 )
-from .late import importing_late
 from .verdict import Verdict
 
 if TYPE_CHECKING:

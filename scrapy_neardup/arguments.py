@@ -33,12 +33,6 @@ def require_number(name: str, value: object) -> None:
         raise ConfigurationError(f"{name} is {_written(value)}: use a number.")
 
 
-def require_truth(name: str, value: object) -> None:
-    """Raise `ConfigurationError` unless *value* is True or False."""
-    if value not in (True, False):
-        raise ConfigurationError(f"{name} is {_written(value)}: use True or False.")
-
-
 def require_list(name: str, value: object) -> None:
     """Raise `ConfigurationError` if *value* is one text: its letters would do as a list of texts."""
     if isinstance(value, str):
@@ -65,20 +59,16 @@ def takes(function: Callable[..., object], *arguments: object) -> bool:
 
 
 def require_path(value: object) -> None:
-    """Raise TypeError unless *value* is a path.
-
-    Raises `ConfigurationError` for an empty one, which would be the working directory, and for characters
-    that no path has.
-    """
+    """Raise TypeError unless *value* is a path, `ConfigurationError` for one that no file can have."""
     require_type("A path", value, (str, os.PathLike), "a str or a path-like object")
-    if value == "":
-        raise ConfigurationError("A path is empty: name a file or a directory, '.' for the present one.")
     try:
-        encoded = os.fsencode(value)  # type: ignore[arg-type]
+        good = value != "" and b"\0" not in os.fsencode(value)  # type: ignore[arg-type]
     except UnicodeEncodeError:
-        encoded = b"\0"
-    if b"\0" in encoded:
-        raise ConfigurationError(f"There can be no path {value!r}: use another.")
+        good = False
+    if not good:
+        raise ConfigurationError(
+            f"There can be no path {value!r}: name a file or a folder, '.' for the present one."
+        )
 
 
 def whole_numbers(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
@@ -88,18 +78,14 @@ def whole_numbers(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) ->
     wrap.
     """
     array = np.asarray(values)
-    if array.dtype == dtype:
-        return array
-    if not array.size:
-        return array.astype(dtype)
+    if array.dtype == dtype or not array.size:
+        return array.astype(dtype, copy=False)
     if array.dtype.kind not in "iu":
         array = np.array(values, object)  # of large whole numbers beside small ones NumPy makes floats
     limits = np.iinfo(dtype)
     whole = array.dtype.kind != "O" or all(isinstance(value, Integral) for value in array.flat)
     if not whole or int(array.min()) < limits.min or int(array.max()) > limits.max:
-        raise ConfigurationError(
-            f"{name} are whole numbers from {limits.min} to {limits.max}: {_shown(array)} are not."
-        )
+        raise ConfigurationError(f"{name} are whole numbers from {limits.min} to {limits.max}: use these.")
     return array.astype(dtype)
 
 
@@ -111,10 +97,17 @@ def row_of_hashes(values: ArrayLike) -> NDArray[np.uint64]:
     return row
 
 
+def escaped(text: str) -> str:
+    r"""Return *text* with each lone surrogate written out, so that every encoding of Unicode takes it.
+
+    Such halves of a character come in from JSON.
+
+    >>> escaped("https://a.example/\udc80")
+    'https://a.example/\\udc80'
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _written(value: object) -> str:
     """Return *value* as its user wrote it: a number of NumPy without the name of its type."""
     return repr(value.item() if isinstance(value, np.generic) else value)
-
-
-def _shown(array: NDArray[Any]) -> str:
-    return np.array2string(array, threshold=6, separator=", ").replace("\n", "")

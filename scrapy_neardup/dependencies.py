@@ -1,50 +1,41 @@
-"""A package that is missing, or of a release that does not fit, is named to the user in one sentence."""
+"""What is imported: public names when they are first used, and packages that are missing."""
 
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
-from inspect import ismodule
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from .errors import DependencyUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-#: Modules that are no dependency; "" is what an error says that names none.
-_OWN = ("", "builtins", "scrapy_neardup")
+
+def importing_late(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of *package* (PEP 562): *modules* has the module of each public name."""
+
+    def find(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(modules[name], package), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return find
 
 
 @contextmanager
 def dependencies_in_use() -> Iterator[None]:
-    """Turn ImportError and AttributeError, which other releases may raise, into `DependencyUnavailable`."""
+    """Turn an ImportError that names another package into `DependencyUnavailable`, a sentence for users."""
     try:
         yield
-    except (ImportError, AttributeError) as error:
-        package = _package(error)
-        if package is None:
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in ("", "scrapy_neardup"):
             raise
         raise DependencyUnavailable(
-            f"{_release(package)} does not fit this release of scrapy-neardup ({error}): "
+            f"The package {package} is missing, or does not fit this release of scrapy-neardup ({error}): "
             f"run pip install --upgrade {package} scrapy-neardup."
         ) from error
-
-
-def _package(error: ImportError | AttributeError) -> str | None:
-    """Return the distribution that lacks what was asked for; None if that is not to be seen."""
-    if isinstance(error, ImportError):
-        module = error.name or ""
-    else:
-        module = error.obj.__name__ if ismodule(error.obj) else str(type(error.obj).__module__)
-    top = module.partition(".")[0]
-    if top in _OWN:
-        return None
-    return packages_distributions().get(top, [top])[0]
-
-
-def _release(package: str) -> str:
-    try:
-        return f"The package {package} {version(package)}"
-    except PackageNotFoundError:
-        return f"The package {package}"

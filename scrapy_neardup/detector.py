@@ -9,14 +9,13 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
-from .arguments import require_number, require_path, require_truth, require_type, require_whole
+from .arguments import require_number, require_path, require_type, require_whole
 from .clock import SECONDS_PER_DAY
 from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
 from .index import open_index
 from .judging import Judge
-from .matching.decision import Preference
 from .matching.matcher import Matcher
 from .matching.records import entries, find_urls, fingerprinter_of, header_for, scheme_of
 from .options import DetectionOptions
@@ -105,7 +104,7 @@ class Detector:
         require_type("extractor", extractor, str, "a name, a str")
         if features is not None:
             require_type("features", features, Features, "a Features")
-        require_truth("reset", reset)
+        require_type("reset", reset, bool, "True or False")
         _require_limits(min_tokens, window)
         options = load_scheme(scheme, tables=tables, distance=distance, threshold=threshold)
         # Made first, so that features that cannot work leave no index behind.
@@ -149,7 +148,7 @@ class Detector:
         scope: str = "",
         beside: Collection[tuple[str, bytes]] = (),
         keep_fragment: bool = False,
-        preference: Preference | None = None,
+        named_by: Callable[[str], bool] | None = None,
     ) -> Verdict:
         """Judge a document; one that is to be stored gets a pending place, see `Verdict.reservation`.
 
@@ -157,13 +156,11 @@ class Detector:
         is found by others at once; the `Verdict.pending` of those that match it is its handle.
 
         It is stored *beside* the documents with these URLs and notes although it may repeat them: the items
-        of their pages differ. With *keep_fragment* the fragment is part of the URL. *preference* says which
-        near-duplicates are ``preferred``.
+        of their pages differ. With *keep_fragment* the fragment is part of the URL. A near-duplicate of a
+        page is ``preferred`` if *named_by* says of its URL that it names this one as its better version.
         """
         signature = self._signed(document)
         _require_page(url, scope)
-        require_truth("keep_fragment", keep_fragment)
-        require_type("A preference", preference, (Preference, type(None)), "a Preference or None")
         return self._judge.judge(
             signature,
             url,
@@ -171,7 +168,7 @@ class Detector:
             reserve=True,
             beside=beside,
             keep_fragment=keep_fragment,
-            preference=preference,
+            named_by=named_by,
         )
 
     def add(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:

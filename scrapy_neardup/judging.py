@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .index import Index
     from .index.protocol import Documents, Found
     from .index.reservation import Reservation
-    from .matching.decision import Preference
     from .matching.matcher import Candidates, Matcher
 
 
@@ -61,7 +60,7 @@ class Judge:
         reserve: bool,
         beside: Collection[tuple[str, bytes]] = (),
         keep_fragment: bool = False,
-        preference: Preference | None = None,
+        named_by: Callable[[str], bool] | None = None,
     ) -> Verdict:
         """Judge a document. With *reserve*, one that is to be stored gets a pending place in the index.
 
@@ -87,7 +86,7 @@ class Judge:
                 # What will soon be too old is filed anew when it is met.
                 now - self.window / 8 if self.window else -math.inf,
                 beside=beside,
-                preference=preference,
+                named_by=named_by,
                 is_of_the_site=partial(self._is_of_the_site, document, title, candidates),
             )
             return _Answer(decision, candidates, not candidates.complete)

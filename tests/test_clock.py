@@ -42,16 +42,6 @@ def test_the_time_has_four_bytes(said: float, kept: int) -> None:
     assert clock.now(lambda: said) == kept
 
 
-@pytest.mark.parametrize("seconds", [IN_1960, IN_2110, TODAY])
-@pytest.mark.parametrize("window", [None, 30])
-def test_copies_are_found_whatever_the_clock_says(seconds: float, window: float | None) -> None:
-    with Detector.open() as opened:
-        detector = at(opened.index, seconds, window)
-        assert detector.add(text(), "https://a.example/").kind == "unique"
-        assert detector.add(text(), "https://b.example/").kind == "exact"
-        assert detector.add(text(), "https://a.example/").kind == "revisit"
-
-
 def test_a_window_counts_from_the_time_that_was_kept() -> None:
     with Detector.open() as opened:
         at(opened.index, IN_1960).add(text(1), "https://a.example/1")

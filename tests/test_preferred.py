@@ -9,7 +9,6 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import SCHEMES
-from scrapy_neardup.matching.decision import Preference
 from scrapy_neardup.matching.records import entries, find_urls
 from scrapy_neardup.matching.rules import CONTAINED, JACCARDS, KNOWN, SHORTER
 
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
-LONGER = Preference(length=1.1)
 ONE, TWO, OTHER = "https://one.example/a", "https://one.example/b", "https://other.example/a"
 
 
@@ -37,55 +35,25 @@ def kinds(detector: Detector, *urls: str, body: str) -> list[tuple[str, str | No
     return [(verdict.kind, verdict.url) for verdict in (detector.check(body, url) for url in urls)]
 
 
-def longer(share: float) -> str:
-    return f"{text(1)} {text(2, int(400 * share))}"
-
-
-def test_a_longer_version_takes_the_place_of_the_one_of_its_site(detector: Detector) -> None:
-    detector.add(text(1), ONE)
-    assert detector.reserve(longer(0.15), TWO).kind == "near"
-    assert detector.reserve(longer(0.05), TWO, preference=LONGER).kind == "near"
-    verdict = detector.reserve(longer(0.15), TWO, preference=LONGER)
-    assert (verdict.kind, verdict.url, verdict.is_duplicate) == ("preferred", ONE, False)
-    assert kinds(detector, OTHER, body=text(1)) == [("exact", ONE)]  # as long as it is not stored
-    assert verdict.reservation is not None
-    verdict.reservation.confirm()
-    assert kinds(detector, OTHER, ONE, body=text(1)) == [("near", TWO), ("near", TWO)]
-
-
-def test_a_longer_version_of_another_site_stands_beside(detector: Detector) -> None:
-    """Else its site could have the next visit of the first page dropped."""
-    detector.add(text(1), ONE)
-    verdict = detector.reserve(longer(0.15), OTHER, preference=LONGER)
-    assert verdict.kind == "preferred"
-    assert verdict.reservation is not None
-    verdict.reservation.confirm()
-    assert kinds(detector, ONE, TWO, body=text(1)) == [("revisit", ONE), ("exact", ONE)]
-    # The next longer one repeats it.
-    third = detector.reserve(longer(0.15) + " more", "https://third.example/a", preference=LONGER)
-    assert (third.kind, third.url) == ("near", OTHER)
-
-
-def test_a_longer_version_of_a_pending_page_waits(detector: Detector) -> None:
-    first = detector.reserve(text(1), ONE)
-    verdict = detector.reserve(longer(0.15), TWO, preference=LONGER)
-    assert (verdict.kind, verdict.pending) == ("near", first.reservation)
-
-
 def test_the_page_that_its_copy_names_takes_its_place(detector: Detector) -> None:
     detector.add(text(1), ONE)
-    unnamed = Preference(is_named_by=lambda url: url == TWO)
-    assert detector.reserve(text(1), OTHER, preference=unnamed).kind == "exact"
-    verdict = detector.reserve(text(1), OTHER, preference=Preference(is_named_by=lambda url: url == ONE))
+    assert detector.reserve(text(1), OTHER, named_by=lambda url: url == TWO).kind == "exact"
+    verdict = detector.reserve(text(1), OTHER, named_by=lambda url: url == ONE)
     assert (verdict.kind, verdict.url) == ("preferred", ONE)
     assert verdict.reservation is not None
     verdict.reservation.confirm()
     assert kinds(detector, ONE, OTHER, body=text(1)) == [("exact", OTHER), ("revisit", OTHER)]
 
 
+def test_the_page_that_a_pending_copy_names_waits(detector: Detector) -> None:
+    first = detector.reserve(text(1), ONE)
+    verdict = detector.reserve(text(1), TWO, named_by=lambda url: url == ONE)
+    assert (verdict.kind, verdict.pending) == ("exact", first.reservation)
+
+
 def test_an_unchanged_revisit(detector: Detector) -> None:
     detector.add(text(1), ONE)
-    same, changed = detector.check(text(1).upper(), ONE), detector.check(longer(0.02), ONE)
+    same, changed = detector.check(text(1).upper(), ONE), detector.check(f"{text(1)} {text(2, 8)}", ONE)
     assert (same.kind, same.unchanged, same.similarity) == ("revisit", True, 1.0)
     assert (changed.kind, changed.unchanged) == ("revisit", False)
     assert changed.similarity is not None

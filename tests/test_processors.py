@@ -35,19 +35,11 @@ def eight(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_container_gets_as_many_as_it_has_time_of(tmp_path: Path, limit: str, count: int) -> None:
     (tmp_path / "cpu.max").write_text(limit)
-    assert processors(tmp_path) == count
-
-
-@pytest.mark.parametrize(("limit", "count"), [("-1", 8), ("250000", 3)])
-def test_so_does_one_of_an_older_system(tmp_path: Path, limit: str, count: int) -> None:
-    (tmp_path / "cpu").mkdir()
-    (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text(f"{limit}\n")
-    (tmp_path / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
-    assert processors(tmp_path) == count
+    assert processors(tmp_path / "cpu.max") == count
 
 
 def test_without_a_container_all_that_the_process_may_use(tmp_path: Path) -> None:
-    assert processors(tmp_path) == 8
+    assert processors(tmp_path / "cpu.max") == 8
 
 
 def test_the_settings_ask_for_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.surrogates import escaped
+from scrapy_neardup.arguments import escaped
 
 
 @pytest.mark.parametrize(

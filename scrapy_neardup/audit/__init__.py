@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.late import importing_late
+from scrapy_neardup.dependencies import importing_late
 
 if TYPE_CHECKING:
     from .model import Audit

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 WORDS, LETTERS = 20, 120
 #: A long paragraph is boilerplate if its site has it on pages with so many different titles.
 TITLES = 15
-_SPACE = 32
 
 
 def paragraph_keys(text: str) -> list[int]:
@@ -32,13 +31,12 @@ def paragraph_keys(text: str) -> list[int]:
     Case and white space make no difference.
     """
     keys: list[int] = []
-    plain = _is_plain(text)
-    for line in (text.lower() if plain else text).split("\n"):
+    for line in text.split("\n"):
         if len(line) < LETTERS // 3:  # no character counts for more than three letters
             continue
-        words = line.strip(" ") if plain else _words(line)
-        if words.count(" ") >= WORDS - 1 or (not line.isascii() and length(line) >= LETTERS):
-            keys.append(mmh3.hash64(words.encode("utf-8", "surrogatepass"), signed=False)[0])
+        words = line.casefold().split()
+        if len(words) >= WORDS or (not line.isascii() and length(line) >= LETTERS):
+            keys.append(mmh3.hash64(" ".join(words).encode("utf-8", "surrogatepass"), signed=False)[0])
     return keys
 
 
@@ -60,43 +58,12 @@ def widespread(
     # Most paragraphs stand on few pages at all, and sorting by one column is quick.
     values, counts = np.unique(keys, return_counts=True)
     often = np.flatnonzero(np.isin(keys, values[counts >= least]))
-    found[often] = _widespread(sites[often], keys[often], titles[often], least)
-    return found
-
-
-def _widespread(
-    sites: NDArray[np.integer], keys: NDArray[np.uint64], titles: NDArray[np.integer], least: int
-) -> NDArray[np.bool_]:
-    order = np.lexsort((titles, keys, sites))
+    order = often[np.lexsort((titles[often], keys[often], sites[often]))]
     site, key, title = sites[order], keys[order], titles[order]
     new = np.ones(len(order), bool)  # where the next paragraph or site begins
     new[1:] = (site[1:] != site[:-1]) | (key[1:] != key[:-1])
     other = new.copy()  # where the next title begins
     other[1:] |= title[1:] != title[:-1]
     group = np.cumsum(new) - 1
-    many = np.bincount(group, weights=other) >= least
-    found = np.zeros(len(order), bool)
-    found[order] = many[group]
+    found[order] = (np.bincount(group, weights=other) >= least)[group]
     return found
-
-
-def _words(line: str) -> str:
-    """Return the words of *line*, without case and with one space between them."""
-    folded = line.casefold()
-    if folded.isprintable() and "  " not in folded:  # no white space is printable but the space
-        return folded.strip(" ")
-    return " ".join(folded.split())
-
-
-def _is_plain(text: str) -> bool:
-    """Tell whether *text* is ASCII, and has no white space but line breaks and single spaces.
-
-    Most texts are like that, and to see it takes less time than to split their lines into words.
-    """
-    if not text.isascii():
-        return False
-    codes = np.frombuffer(text.encode(), np.uint8)
-    spaces = codes == _SPACE
-    if np.count_nonzero(spaces[1:] & spaces[:-1]):
-        return False
-    return int(np.count_nonzero(codes < _SPACE)) == text.count("\n")

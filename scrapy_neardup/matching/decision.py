@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
-
-from .sites import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -23,16 +20,6 @@ BOILERPLATE = 2
 KEYED = 2 * BOILERPLATE
 #: What a document that can be judged is to those that are stored. `Verdict` says what each word means.
 Kind = Literal["unique", "exact", "near", "revisit", "template", "boilerplate", "fuller", "preferred"]
-
-
-class Preference(NamedTuple):
-    """Says which near-duplicates are better than the pages that they repeat, and take their place."""
-
-    #: Those that are at least so many times as long as each page that they repeat.
-    length: float = math.inf
-    #: Those that a page which they repeat names as its canonical version. This function gets the URL of the
-    #: repeated page, and returns whether that page does so.
-    is_named_by: Callable[[str], bool] | None = None
 
 
 class Decision(NamedTuple):
@@ -58,7 +45,7 @@ def decide(
     renewed: float = -np.inf,
     *,
     beside: Collection[tuple[str, bytes]] = (),
-    preference: Preference | None = None,
+    named_by: Callable[[str], bool] | None = None,
     is_of_the_site: Callable[[int], bool] = lambda row: False,
 ) -> Decision:
     """Decide what a document is to its *candidates*.
@@ -69,7 +56,8 @@ def decide(
 
     It repeats none of the pages whose URLs and notes are *beside* it: its items say something else than
     theirs. That holds for no page that is pending, whose items nobody knows yet.
-    *preference* says which near-duplicates are better than what they repeat.
+    *named_by* gets the URL of a page, and returns whether that page names this one as its canonical version:
+    then it takes the place of what it repeats.
     *is_of_the_site* gets the row of a near-duplicate, and returns whether what the document shares with it is
     known to be of the document's own site.
     """
@@ -92,16 +80,11 @@ def decide(
     if of_the_site:
         kind = "boilerplate"
     if row is not None and kind == "near":
-        better = _better_than(candidates, near, preference)
-        if better is None:
+        naming = _naming(candidates, near, named_by)
+        if not naming.any():
             return Decision("exact" if judgement.exact[row] else "near", row)
-        than, replaced = better
-        return Decision(
-            "preferred",
-            candidates.best(than),
-            filed=True,
-            replaces=candidates.documents[own | replaced].tolist(),
-        )
+        replaces = candidates.documents[own | naming].tolist()
+        return Decision("preferred", candidates.best(naming), filed=True, replaces=replaces)
     same_text = int(with_its_text.sum())
     of_template = bool((judgement.template & ~own).any()) or same_text > 0 or of_the_site
     return Decision(
@@ -135,24 +118,11 @@ def _strongest(candidates: Candidates, near: NDArray[np.bool_]) -> tuple[Kind, i
     return "unique", None
 
 
-def _better_than(
-    candidates: Candidates, near: NDArray[np.bool_], preference: Preference | None
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
-    """Return which of the *near* candidates the new document is better than, and whose place it takes.
-
-    Both are bool[n]; None stands for none. It takes the place of all pages that name it as canonical. Else it
-    has to be longer than every near candidate, and takes the place of those of its own site only: a site that
-    publishes a longer copy must not push out the original, whose next visit would then count as a copy.
-    """
-    if preference is None:
-        return None
-    settled = np.array([pending is None for pending in candidates.pending], bool)
-    if preference.is_named_by is not None:
-        naming = near & settled & np.array([preference.is_named_by(url) for url in candidates.urls], bool)
-        if naming.any():
-            return naming, naming
-    record, stored = candidates.record, candidates.stored
-    longer = record["shingles"] >= preference.length * np.maximum(stored["shingles"], 1)
-    if (near & ~(longer & settled)).any():
-        return None
-    return near, near & (stored["site"] == record["site"]) & (record["site"] != UNKNOWN)
+def _naming(
+    candidates: Candidates, near: NDArray[np.bool_], named_by: Callable[[str], bool] | None
+) -> NDArray[np.bool_]:
+    """Return which of the *near* candidates, as far as they are settled, name the new document; bool[n]."""
+    if named_by is None:
+        return np.zeros_like(near)
+    rows = zip(near.tolist(), candidates.pending, candidates.urls, strict=True)
+    return np.array([is_near and pending is None and named_by(url) for is_near, pending, url in rows], bool)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy import signals as scrapy_signals
 
+from scrapy_neardup.arguments import escaped
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.surrogates import escaped
 
 from . import signals
 from .outcome import NearDuplicateItem, describe

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem, IgnoreRequest
 
-from scrapy_neardup.surrogates import escaped
+from scrapy_neardup.arguments import escaped
 
 if TYPE_CHECKING:
     from scrapy import Request

@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request
 
-from scrapy_neardup.matching.decision import Preference
 from scrapy_neardup.matching.items import Described, Difference, Found, RepeatedItems, is_variant, pack
 
 from .outcome import NearDuplicatePage, clear_marks, mark
@@ -134,7 +133,7 @@ class Page:
             self.url,
             scope=self.scope,
             keep_fragment=True,
-            preference=self._preference(),
+            named_by=self._named_by(),
         )
         verdict = await extension.reservations.judge(
             self._reserve, self.url, revisits_wait=config.revisits != "keep"
@@ -189,12 +188,12 @@ class Page:
             reporter.failed(f"extract/{outcome.reason}", detail, trace=False)
         return outcome.signature
 
-    def _preference(self) -> Preference | None:
-        """Say which near-duplicates the page is better than; None if the settings do not ask for it."""
+    def _named_by(self) -> Callable[[str], bool] | None:
+        """Return what tells whether a page names this one as canonical; None if no setting asks for it."""
         if not self.extension.config.prefer_canonical:
             return None
         named = self.extension.canonical
-        return Preference(is_named_by=lambda other: named.get(hash(other)) == hash(self.url))
+        return lambda other: named.get(hash(other)) == hash(self.url)
 
     # Its items
 

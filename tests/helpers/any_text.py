@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup import ConfigurationError, Detector, Features, Fingerprinter, IndexUnavailable, simhash
+from scrapy_neardup.arguments import escaped
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.jaccard import character_jaccard, count_jaccard, text_jaccard
 from scrapy_neardup.matching.records import find_urls, url_key
 from scrapy_neardup.matching.sites import site_key
-from scrapy_neardup.surrogates import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -71,18 +71,3 @@ def test_the_rest_of_a_text_stays_as_it_is() -> None:
     assert without_paragraphs(text, {*paragraph_keys(LONG)}) == f"A title\n{OTHER}\n\nAn end"
     assert without_paragraphs(text, paragraph_keys(LONG)) == f"A title\n{OTHER}\n\nAn end"
     assert without_paragraphs(text, set()) == text
-
-
-@given(
-    st.lists(st.sampled_from(["ab", "Cd", " ", "  ", "\t", "\x1f", "\x7f", "word " * 20, "\n"]), max_size=12)
-)
-def test_ascii_texts_have_the_keys_that_they_have_among_others(parts: list[str]) -> None:
-    text = "".join(parts)
-    assert paragraph_keys(text) == paragraph_keys(f"{text}\n\u00e9")
-
-
-def test_no_character_is_other_white_space_without_its_case() -> None:
-    """So a line has as many words before its case is taken away as after."""
-    changed = [character for character in map(chr, range(0x110000)) if character.casefold() != character]
-    assert len(changed) > 1000
-    assert not any(map(str.isspace, "".join(changed) + "".join(map(str.casefold, changed))))
