@@ -21,7 +21,6 @@ from scrapy_neardup.audit.canonical import COLUMNS, RULES, Pages
 from scrapy_neardup.audit.clustering import group_pages, judge_of
 from scrapy_neardup.audit.components import components
 from scrapy_neardup.audit.urls import release_of, split_url
-from scrapy_neardup.index import Documents
 from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import UNKNOWN, site_key
 
@@ -31,7 +30,6 @@ from .frames import (
     grouped,
     keys_of,
     mapped,
-    names_of,
     numbers,
     records_of,
     texts,
@@ -243,18 +241,15 @@ def group_alone(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> It
 
 
 def _group(pages: Any, edges: Any, settings: AuditOptions) -> pa.RecordBatch:
-    header, rows = settings.header, numbers(pages, "row")
-    shown = {name: texts(pages, name) for name in ("url", "title", "declared", "alternates")}
-    keys, records = keys_of(pages, header), records_of(pages, header)
+    rows = numbers(pages, "row")
+    urls, declared, alternates = (texts(pages, name) for name in ("url", "declared", "alternates"))
     crawl = crawl_of(
-        Documents(keys, records, shown["url"], texts(pages, "note")),
-        numbers(pages, "wall"),
-        names_of(pages),
+        pages,
         settings,
-        urls=shown["url"],
-        titles=shown["title"],
-        declared=shown["declared"],
-        alternates=shown["alternates"],
+        urls=urls,
+        titles=texts(pages, "title"),
+        declared=declared,
+        alternates=alternates,
         noindex=numbers(pages, "noindex"),
         fetched=numbers(pages, "fetched"),
     )
@@ -278,12 +273,12 @@ def _group(pages: Any, edges: Any, settings: AuditOptions) -> pa.RecordBatch:
         "distance": _where(table["distance"], compared),
         "similarity": _where(table["similarity"], compared),
         "fetched": _where(table["fetched"], ~np.isnan(table["fetched"])),
-        "declared": [each or None for each in shown["declared"]],
-        "hreflang": [each or None for each in shown["alternates"]],
+        "declared": [each or None for each in declared],
+        "hreflang": [each or None for each in alternates],
         "handled": [each or None for each in table["handled"].tolist()],
         "kept_noindex": table["noindex"][leaders],
         "copies": np.where(inside, sizes[leaders] - 1, 0),
-        "host": [split_url(url).host for url in shown["url"]],
+        "host": [split_url(url).host for url in urls],
         **{name: _where(each, sizes > 1) for name, each in (counts | {"size": sizes}).items()},
         "hosts": [None if each is None else len({split_url(url).host for url in each}) for each in lists],
         "members": lists,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from scrapy_neardup.audit.crawl import Crawl
 from scrapy_neardup.audit.names import Names
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.index import Documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from scrapy_neardup.audit.settings import AuditOptions
-    from scrapy_neardup.index import Documents, Header
+    from scrapy_neardup.index import Header
 
     Kernel = Callable[..., Iterator[pa.RecordBatch]]
     Rows = NDArray[np.int64]
@@ -100,29 +100,26 @@ def unsigned(values: Rows) -> NDArray[np.uint64]:
     return np.ascontiguousarray(values).view(np.uint64)
 
 
-def names_of(table: pa.Table | pa.RecordBatch) -> Names:
-    """Return the names of pages."""
-    together: dict[tuple[str, ...], frozenset[str]] = {}
-    common = [together.setdefault(tuple(words), frozenset(words)) for words in texts(table, "common")]
-    names = ("own", "head", "page", "rare", "general")
-    own, head, page, rare, general = (texts(table, name) for name in names)
-    return Names(own, head, common, page, rare, general)
-
-
-def crawl_of(
-    documents: Documents,
-    wall: NDArray[np.bool_],
-    names: Names | None,
-    settings: AuditOptions,
-    **known: Any,
-) -> Crawl:
-    """Return n pages as the audit has them; what is not *known* of them is empty."""
-    count = len(documents.records)
-    nothing = {name: [""] * count for name in ("roots", "urls", "titles", "declared", "alternates")}
-    empty: dict[str, Any] = {"noindex": np.zeros(count, bool), "fetched": np.full(count, np.nan)}
-    long = documents.records["tokens"] >= max(settings.min_tokens, 1)
-    own = {"ids": np.arange(count), "documents": documents, "wall": wall, "long": long, "names": names}
-    return Crawl(**{**nothing, **empty, **own, **known})
+def crawl_of(table: pa.Table | pa.RecordBatch, settings: AuditOptions, **known: Any) -> Crawl:
+    """Return the pages of a *table* as the audit has them; what is not *known* of them is empty."""
+    keys, records, count = keys_of(table, settings.header), records_of(table, settings.header), table.num_rows
+    names = None
+    if "own" in table.schema.names:
+        own, head, common, page, rare, general = (texts(table, name) for name in Names._fields)
+        together: dict[tuple[str, ...], frozenset[str]] = {}
+        common = [together.setdefault(tuple(words), frozenset(words)) for words in common]
+        names = Names(own, head, common, page, rare, general)
+    columns: dict[str, Any] = {
+        **{name: [""] * count for name in ("roots", "urls", "titles", "declared", "alternates")},
+        "noindex": np.zeros(count, bool),
+        "fetched": np.full(count, np.nan),
+        "ids": np.arange(count),
+        "documents": Documents(keys, records, [], texts(table, "note")),
+        "wall": numbers(table, "wall"),
+        "long": records["tokens"] >= max(settings.min_tokens, 1),
+        "names": names,
+    }
+    return Crawl(**(columns | known))
 
 
 class Workspace:
@@ -192,13 +189,7 @@ def grouped(frame: DataFrame, keys: Sequence[str], order: Sequence[str] = ()) ->
 
 def mapped(frame: DataFrame, kernel: Kernel, schema: str, *given: Any) -> DataFrame:
     """Return what *kernel* makes of the Arrow batches of each partition and what is *given* besides."""
-    return frame.mapInArrow(partial(_run, kernel, given), schema)
-
-
-def _run(
-    kernel: Kernel, given: tuple[Any, ...], batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    yield from kernel(batches, *given)
+    return frame.mapInArrow(lambda batches: kernel(batches, *given), schema)
 
 
 def whole_groups(
@@ -210,22 +201,17 @@ def whole_groups(
     """
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
-        if not batch.num_rows:
-            continue
-        if sum(each.num_rows for each in waiting) + batch.num_rows >= rows:
+        if batch.num_rows and sum(each.num_rows for each in waiting) + batch.num_rows >= rows:
             # The last row before, to tell whether a group begins with the batch.
             before = [waiting[-1].slice(waiting[-1].num_rows - 1)] if waiting else []
             cut = _last_start(pa.Table.from_batches([*before, batch]), keys) - len(before)
             if cut >= 0 and (cut or waiting):
-                done = pa.Table.from_batches([*waiting, batch.slice(0, cut)])
-                waiting, batch = [], batch.slice(cut)  # a group of millions is held once
-                yield done
-                del done
-        waiting.append(batch)
+                yield pa.Table.from_batches([*waiting, batch.slice(0, cut)])
+                waiting, batch = [], batch.slice(cut)
+        if batch.num_rows:
+            waiting.append(batch)
     if waiting:
-        done = pa.Table.from_batches(waiting)
-        waiting.clear()
-        yield done
+        yield pa.Table.from_batches(waiting)
 
 
 def _last_start(table: pa.Table, keys: Sequence[str]) -> int:

@@ -28,7 +28,6 @@ from scrapy_neardup.audit.pairs import (
     neighbours,
     pairs_of_values,
 )
-from scrapy_neardup.index import Documents
 from scrapy_neardup.index.tables import BITS, NO_KEY
 from scrapy_neardup.matching.records import DIGEST
 
@@ -37,11 +36,8 @@ from .frames import (
     column_names,
     crawl_of,
     grouped,
-    keys_of,
     mapped,
-    names_of,
     numbers,
-    records_of,
     signed,
     texts,
     unsigned,
@@ -80,10 +76,10 @@ def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> Da
 
 def text_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Yield of each page what its text is equal by, and what else `FIRSTS` say."""
-    header, further = settings.header, settings.loaded_scheme.keys
+    further = settings.header.keys - settings.loaded_scheme.keys
     for batch in batches:
-        documents = Documents(keys_of(batch, header), records_of(batch, header), [], [])
-        crawl = crawl_of(documents, numbers(batch, "wall"), None, settings)
+        crawl = crawl_of(batch, settings)
+        documents = crawl.documents
         columns = {
             "text": signed(documents.keys[DIGEST]),
             "digest": signed(documents.records["digest"]),
@@ -92,7 +88,7 @@ def text_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterat
             "fingerprint": signed(documents.records["fingerprint"]),
             "site": documents.records["site"].astype(np.int64),
             "note": batch.column("note"),
-            "own": documents.keys[header.keys - further :].T,
+            "own": documents.keys[further:].T,
         }
         yield batch_of(columns, TEXT)
 
@@ -246,9 +242,8 @@ def judge_pairs(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> It
 def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     # The first pages of all pairs, then the second ones.
     sides = [pairs.select([f"{name}_{side}" for name in _SIDE]).rename_columns([*_SIDE]) for side in "ab"]
-    both, header, count = pa.Table.from_batches(sides), settings.header, pairs.num_rows
-    documents = Documents(keys_of(both, header), records_of(both, header), [], texts(both, "note"))
-    crawl = crawl_of(documents, numbers(both, "wall"), names_of(both), settings)
+    count = pairs.num_rows
+    crawl = crawl_of(pa.Table.from_batches(sides), settings)
     judge = judge_of(crawl, settings, np.zeros(2 * count, bool))
     a = np.arange(count)
     compared = Compared(a, a + count, judge.either(a, a + count))

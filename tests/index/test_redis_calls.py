@@ -1,12 +1,11 @@
-"""Threads share round trips, along with what was settled; each has its own answer or fault."""
+"""What was settled goes along with what is asked; each call has its own answer or fault."""
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,7 +22,7 @@ from scrapy_neardup.index.redis.store import GROUP_SECONDS, Calls, Write
 from tests.index.redis_server import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
 
@@ -33,28 +32,25 @@ THREADS = 8
 
 
 class FakeServer:
-    """Answers each call with its first argument, and may hold what is asked, fail or want more written.
+    """Answers each call with its name, and may fail or want more written.
 
     Calls named ``fail`` fail; what has to be written after others stands in *following*.
     """
 
     def __init__(self) -> None:
         self.rounds: list[list[Any]] = []
-        self.may_answer = threading.Event()
-        self.may_answer.set()
         self.is_away = False
         self.following: dict[str, Write] = {}
         self.calls = Calls(self.send, lambda write, _: self.following.pop(write.call.step, None), waiting=10)
 
     def send(self, calls: Sequence[Call], anyway: bool) -> list[Any]:
         self.rounds.append([call.step for call in calls])
-        assert self.may_answer.wait(30)
         if self.is_away:
             return [IndexUnavailable("away")] * len(calls)
         return [IndexUnavailable("full") if call.step == "fail" else call.step for call in calls]
 
     def ask(self, step: str, *, reads: bool = False) -> Any:
-        return self.calls.run_all([Call(step, (), ())], reads=reads)[0]
+        return self.calls.run(Call(step, (), ()), reads=reads)
 
     def settle(self, *steps: str) -> None:
         self.calls.settle([write(step) for step in steps])
@@ -64,66 +60,15 @@ def write(step: str) -> Write:
     return Write(Call(step, (), ()), documents([1], int(step) if step.isdecimal() else 0))
 
 
-@contextmanager
-def held(server: FakeServer, *later: str) -> Iterator[list[Future[Any]]]:
-    """Ask ``first``, and *later* while that is under way; yield the futures of all."""
-    server.may_answer.clear()
-    with ThreadPoolExecutor(1 + len(later)) as pool:
-        try:
-            futures = [pool.submit(server.ask, "first")]
-            until(lambda: server.rounds == [["first"]])
-            futures += [pool.submit(server.ask, each) for each in later]
-            until(lambda: len(server.calls._waiting) == len(later))  # which nobody else needs to know
-            yield futures
-        finally:
-            server.may_answer.set()
-
-
-def test_what_is_asked_while_a_round_is_under_way_is_the_next_round() -> None:
-    server, steps = FakeServer(), [str(each) for each in range(THREADS)]
-    with held(server, *steps) as futures:
-        server.may_answer.set()
-        assert [future.result(30) for future in futures] == ["first", *steps]
-    assert [sorted(each) for each in server.rounds] == [["first"], steps]
-
-
-def test_the_error_of_a_round_is_that_of_each_and_the_next_goes_on() -> None:
+def test_the_error_of_a_call_is_raised_and_the_next_goes_on() -> None:
     server = FakeServer()
-    with held(server, "1", "2", "3") as futures:
-        server.is_away = True
-        server.may_answer.set()
-        errors = [future.exception(30) for future in futures]
-    assert [str(error) for error in errors] == ["away"] * 4
-    assert len({id(error) for error in errors}) == 4
+    server.is_away = True
+    with pytest.raises(IndexUnavailable, match="away"):
+        server.ask("1")
     server.is_away = False
     assert server.ask("5") == "5"
     with pytest.raises(IndexUnavailable, match="full"):
         server.ask("fail")
-
-
-def test_nobody_waits_for_a_thread_that_was_interrupted() -> None:
-    server = FakeServer()
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
-        with held(server) as (future,):
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
-            with pytest.raises(KeyboardInterrupt):
-                server.ask("1")
-            server.may_answer.set()
-            assert (future.result(30), server.ask("2")) == ("first", "2")
-        server.may_answer.clear()
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        with pytest.raises(KeyboardInterrupt):
-            server.ask("3")
-        server.may_answer.set()
-        assert server.ask("4") == "4"
-    finally:
-        signal.signal(signal.SIGALRM, before)
-    assert server.rounds == [["first"], ["2"], ["3"], ["4"]]
 
 
 def test_a_write_that_fails_holds_up_neither_others_nor_what_is_read() -> None:
@@ -141,6 +86,10 @@ def test_what_is_read_sees_what_had_to_be_written_because_of_a_write() -> None:
     server.settle("confirm")
     assert server.ask("look", reads=True) == "look"
     assert server.rounds == [["confirm", "look"], ["file", "look"]]
+    server.following["confirm"] = write("file")
+    server.settle("confirm")
+    assert server.ask("change") == "change"  # which is not made twice
+    assert server.rounds[2:] == [["confirm", "change"]]
     server.calls.close(30)
 
 

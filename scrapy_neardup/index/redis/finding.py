@@ -172,9 +172,8 @@ class Finder:
             equal = {(each.name, each.entry): each.generation for each in probes if each.target is None}
             near = {each.name: each.generation for each in probes if each.target is not None}
             # What this process has settled goes along, and is seen.
-            ((newest, known, oldest, *parts),) = store.calls.run_all(
-                [store.looking([*equal], near, most)], reads=True
-            )
+            looking = store.looking([*equal], near, most)
+            newest, known, oldest, *parts = store.calls.run(looking, reads=True)
             if store.learn(known):
                 break
         first = int(oldest or 0)

@@ -1,31 +1,19 @@
 """What is stored of an index on a server: buckets of packed entries, and documents.
 
-Documents are numbered by one counter. A new index begins with a number that the clock names, so an index that
-a server has lost and that begins anew gives no number twice.
-
-A bucket is a string of entries in the order of their numbers, one for each document that is filed in it. A
-key of a server takes some 100 bytes besides what it holds, so buckets are named by few bits of a key. Those
-of a fingerprint are compared by the crawler, those that have to be equal are looked up by the server.
+Documents are numbered by one counter, from a number on that the clock names: an index that a server has
+lost and that begins anew gives no number twice. A bucket is a string of entries in the order of their
+numbers, one for each document filed in it; a key of a server takes 100 bytes besides, so buckets are named
+by few bits of a key. The crawler compares the entries of fingerprints, the server looks up those of keys
+that have to be equal.
 
 So that no bucket grows with the index, documents that follow one another are a generation, with buckets of
-its own: the first 65,536, then some 16 times as many, and so on, with names of 4 bits more each. A page is
-looked up in each generation: in three at 10 million documents.
+its own: the first 65,536, then some 16 times as many, and so on, with names of 4 bits more each.
 
-All names of keys begin with the prefix of the index:
-
-``header``, ``id``
-    what the index was made with, as JSON; its identity
-``n``, ``count``
-    the last number given to a document; how many documents there are
-``g``, ``o``
-    the generations, as ``start:bits more``; the first number that is not too old, if some are
-``b`` + table + generation + bits
-    the entries of a bucket
-``d`` + upper bits of a number
-    a list of documents by the lower bits of their numbers; `Values` says how they are packed
-``p``, ``t``
-    pending documents by the end of their leases, in milliseconds of the server's clock; groups of documents
-    by when each was begun
+All names of keys begin with the prefix of the index. ``header`` is what it was made with, ``id`` its
+identity, ``n`` the last number given, ``count`` how many documents there are, ``g`` the generations
+(``start:bits more``), ``o`` the first number that is not too old, ``p`` pending documents by the end of
+their leases in milliseconds of the server's clock. ``b`` + table + generation + bits is a bucket, ``d`` +
+upper bits of a number a list of `Values` by the lower bits; ``t`` has these groups by when each was begun.
 """
 
 from __future__ import annotations
@@ -115,8 +103,7 @@ class Layout:
         self.header = header
         self.prefix = prefix
         self.values = Values(header)
-        #: Where a key of a family is filed in a generation: once in each of its tables. The places are
-        #: remembered, because a document is filed where it has just been looked up.
+        #: Where a key of a family is filed in a generation: remembered, as it has just been looked up there.
         self.key_places = lru_cache(256)(self._key_places)
         #: Whether the keys of each family have to be equal.
         self.equal = [family.equal for family in header.families]
@@ -132,7 +119,7 @@ class Layout:
     def places(
         self, document: Documents, generation: Generation, without: Collection[tuple[int, int]] = ()
     ) -> list[Place]:
-        """Return where *document*, one row that has a number of *generation*, is filed, each place once.
+        """Return where *document*, one row, is filed in *generation*, each place once.
 
         *without* are keys under which it is not, each with its family.
         """
@@ -177,11 +164,10 @@ class Layout:
 
 
 class Values:
-    """Packs documents of an index with *header*: keys, then URL and record, compressed, then the note.
+    """Packs documents of an index with *header*: keys, then URL and record, deflated, then the note.
 
-    Keys are random bits. Much of a record is zero, one of its fields repeats a key, and URLs have parts in
-    common, so the rest takes two thirds of its length: deflated on its own, with the keys and common parts of
-    URLs as what it may refer to.
+    Keys are random bits. The rest takes two thirds of its length with the keys, one of which the record
+    repeats, and common parts of URLs as what it may refer to.
     """
 
     def __init__(self, header: Header) -> None:
@@ -237,9 +223,9 @@ class Values:
 
 
 def unpack_near(data: bytes, generation: Generation) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the keys and the numbers of the entries of a fingerprint's bucket: uint64[n], int64[n].
+    """Return the keys, perhaps without bits that name the bucket, and the numbers of entries: [n] each.
 
-    Bits that name the bucket may be missing. Raises `IndexCorrupted` for what is no number of entries.
+    Raises `IndexCorrupted`.
     """
     if len(data) % NEAR_BYTES:
         raise damaged("a bucket that was cut")

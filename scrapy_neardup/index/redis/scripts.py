@@ -1,8 +1,8 @@
 """The script that runs on the server: several steps at a time, and nothing comes in between.
 
-Numbers are sent as text. See layout.py for the names of keys. The first key is ``id``, and the first two
-arguments are the identity of the index and the prefix of its keys; then come the steps: of each its name, how
-many keys and how many arguments it has, and these.
+The first key is ``id``, the first two arguments are the identity of the index and the prefix of its keys;
+then come the steps: of each its name, how many keys and how many arguments it has, and these. See
+layout.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Call(NamedTuple):
 
 
 def packed(identity: str, prefix: bytes, calls: Sequence[Call]) -> list[bytes | str | int]:
-    """Return the number of keys, the keys and the arguments of a run of the script that makes *calls*."""
+    """Return the number of keys, the keys and the arguments of a run that makes *calls*."""
     keys = [prefix + b"id"]
     arguments: list[bytes | str | int] = [identity, prefix]
     for step, more, of_step in calls:

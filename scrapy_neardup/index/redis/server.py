@@ -1,8 +1,4 @@
-"""The server of an index: its URL, commands, scripts, a circuit breaker, errors in plain words.
-
-Every call may take as long as the network does, up to the time-outs. After some failures in a row each call
-fails at once, for a while.
-"""
+"""The server of an index: its URL, commands, a circuit breaker, errors in plain words."""
 
 from __future__ import annotations
 
@@ -158,9 +154,9 @@ class IndexGone(IndexUnavailable):
 
 
 class Server:
-    """Commands for one server at *address*, or for the node that has the index.
+    """Commands for the server at *address*, or the node of a cluster that has the index; from any thread.
 
-    Its methods may be called from any thread. They raise `IndexUnavailable`.
+    They raise `IndexUnavailable`; after some failures in a row at once, for a while.
     """
 
     def __init__(
@@ -244,7 +240,7 @@ class Server:
             raise self._unavailable(root) from error
         errors = [each for each in answer if isinstance(each, Exception)] if isinstance(answer, list) else ()
         if errors:
-            self._note(errors[0], is_alive=len(errors) < len(answer))
+            self._note(errors[0], is_alive=True)
             return answer
         self._failures = 0
         if self._said:

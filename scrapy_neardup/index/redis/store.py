@@ -8,7 +8,6 @@ import time
 from bisect import bisect_right
 from collections import deque
 from contextlib import suppress
-from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexMismatch, IndexUnavailable
@@ -136,24 +135,12 @@ class Write(NamedTuple):
     kept: Documents | None = None
 
 
-class _Asked:
-    """What a thread asks for; with *reads* the answers have to show all that was settled before."""
-
-    def __init__(self, calls: Sequence[Call], *, reads: bool) -> None:
-        self.calls = calls
-        self.reads = reads
-        self.answers: list[Any] | None = None
-        #: Why something that was settled before could not be written; None if all was.
-        self.failure: Exception | None = None
-
-
 class Calls:
-    """Makes the calls of any threads, in one of these at a time: those of several go together.
+    """Makes the calls of any threads, one after the other, along with what was settled before.
 
-    What was settled goes along with what is asked; if nothing is, a thread writes it. *send* makes calls
-    (anyway, if its second argument says so) and returns answers or errors. *following* returns what to write
-    after a write, given its answer. So many writes wait for a server that is away. All methods but `settle`
-    raise `IndexUnavailable`.
+    If nothing is asked, a thread writes what was settled. *send* makes calls (anyway, if its second argument
+    says so) and returns answers or errors. *following* returns what to write after a write, given its answer.
+    So many writes wait for a server that is away. All methods but `settle` raise `IndexUnavailable`.
     """
 
     def __init__(
@@ -167,7 +154,6 @@ class Calls:
         self._most = waiting
         #: Held for a moment, and held by the thread that makes calls.
         self._lock, self._turn = threading.Lock(), threading.Lock()
-        self._waiting: list[_Asked] = []
         #: What was confirmed or released and is not yet written.
         self._settled: deque[Write] = deque()
         self._wake, self._closing = threading.Event(), threading.Event()
@@ -180,17 +166,23 @@ class Calls:
         """How many writes wait."""
         return len(self._settled)
 
-    def run(self, call: Call) -> Any:
-        """Make a call; return its answer."""
-        (answer,) = self.run_all([call])
+    def run(self, call: Call, *, reads: bool = False) -> Any:
+        """Make a call; return its answer. If it only *reads*, that shows all that was settled before."""
+        with self._turn:
+            (answer,), _, follows = self._round([call])
+            while follows and reads:  # the answer lacks what had to be written because of a write
+                (answer,), _, follows = self._round([call])
+        if isinstance(answer, Exception):
+            raise answer
         return answer
 
-    def run_all(self, calls: Sequence[Call], *, reads: bool = False) -> list[Any]:
-        """Make some calls; return their answers. With *reads* these show all that was settled before."""
-        answers = self._ask(calls, reads=reads).answers or []
+    def run_all(self, calls: Sequence[Call]) -> Sequence[Any]:
+        """Make some calls; return their answers."""
+        with self._turn:
+            answers, *_ = self._round(calls)
         for answer in answers:
             if isinstance(answer, Exception):
-                raise copy(answer) from answer  # each thread adds a traceback of its own
+                raise answer
         return answers
 
     def settle(self, writes: Sequence[Write]) -> None:
@@ -205,7 +197,7 @@ class Calls:
     def drain(self) -> None:
         """Return once all that was settled is written. Raises if it cannot be."""
         while self._settled:
-            if failure := self._ask((), reads=True).failure:
+            if failure := self._try():
                 raise failure
 
     def close(self, seconds: float) -> None:
@@ -216,7 +208,7 @@ class Calls:
         if self._thread is not None:
             self._thread.join()
         while self._settled:
-            failure = self._ask((), reads=True).failure
+            failure = self._try()
             # What was released lapses by itself.
             left = [write.kept.urls[0] for write in self._settled if write.kept is not None]
             if failure and left and not isinstance(failure, Replaced) and time.monotonic() < ends:
@@ -244,59 +236,30 @@ class Calls:
             # Most writes go along with what is asked meanwhile.
             self._closing.wait(GROUP_SECONDS)
             self._wake.clear()
-            if self._settled and not self._closing.is_set() and self._ask((), reads=True).failure:
+            if self._settled and not self._closing.is_set() and self._try():
                 self._closing.wait(RETRY_SECONDS)
             if self._settled:
                 self._wake.set()
 
-    def _ask(self, calls: Sequence[Call], *, reads: bool) -> _Asked:
-        """Return what was asked with its answers, after at most one other round as a rule."""
-        asked = _Asked(calls, reads=reads)
-        with self._lock:
-            self._waiting.append(asked)
-        try:
-            with self._turn:
-                while asked.answers is None:  # else whoever had the turn has asked this, too
-                    self._round()
-        finally:
-            with self._lock:
-                if asked in self._waiting:  # a signal has interrupted this thread
-                    self._waiting.remove(asked)
-        return asked
+    def _try(self) -> Exception | None:
+        with self._turn:
+            return self._round(())[1]
 
-    def _round(self) -> None:
-        """Make what is settled and what is asked now. Needs the turn."""
-        with self._lock:
-            asked, self._waiting = self._waiting, []
-            writes = list(self._settled)
-        calls = [*(write.call for write in writes), *(call for each in asked for call in each.calls)]
-        interrupted = IndexUnavailable("The thread that asked was interrupted: ask again.")
-        answers: Sequence[Any] = [interrupted] * len(calls)
-        try:
-            if calls:
-                answers = self._send(calls, self._closing.is_set())
-        except Exception as error:  # noqa: BLE001  # each thread raises it
-            answers = [error] * len(calls)
-        finally:
-            failure, follows = self._written(writes, answers)
-            at = len(writes)
-            for each in asked:
-                each.failure = failure
-                if follows and each.reads:
-                    with self._lock:
-                        self._waiting.append(each)  # its answers would lack what follows
-                else:
-                    each.answers = list(answers[at : at + len(each.calls)])
-                at += len(each.calls)
+    def _round(self, calls: Sequence[Call]) -> tuple[Sequence[Any], Exception | None, bool]:
+        """Make what is settled and *calls*. Needs the turn.
 
-    def _written(self, writes: Sequence[Write], answers: Sequence[Any]) -> tuple[Exception | None, bool]:
-        """Take in the *answers* to the first *writes*: those that have failed are made again, after others.
-
-        Returns the error of one that has failed, and whether more writes follow from these.
+        Returns the answers, the error of a write that has failed and is made again later, and whether more
+        writes follow.
         """
-        failure: Exception | None = None
+        with self._lock:
+            writes = list(self._settled)
+        every = [*(write.call for write in writes), *calls]
+        try:
+            answers = self._send(every, self._closing.is_set()) if every else ()
+        except Exception as error:  # noqa: BLE001  # the writes wait; who asks is told
+            answers = [error] * len(every)
+        failure, follows = None, False
         left: list[Write] = []
-        follows = False
         for write, answer in zip(writes, answers, strict=False):
             more: Write | None = write
             try:
@@ -304,7 +267,7 @@ class Calls:
                     raise answer
                 more = self._following(write, answer)
                 follows = follows or more is not None
-            except Exception as error:  # noqa: BLE001  # the write waits; who asks is told
+            except Exception as error:  # noqa: BLE001
                 failure = error
             if more is not None:
                 left.append(more)
@@ -313,7 +276,7 @@ class Calls:
                 if self._settled and self._settled[0] is write:  # else it was given up meanwhile
                     self._settled.popleft()
             self._put(left)
-        return failure, follows
+        return answers[len(writes) :], failure, follows
 
 
 class Known(NamedTuple):
