@@ -100,19 +100,3 @@ def path_and_urls(context: click.Context, parameter: click.Parameter, values: tu
     """Return the index that the first of *values* names, or else the project, and the URLs after it."""
     named = bool(values) and ("://" not in values[0] or is_on_server(values[0]))
     return _path(context, parameter, values[0] if named else None), values[named:]
-
-
-def path_and_files(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
-    """Return the folder of the index that the first of *values* is, or else the project's, and the files."""
-    from scrapy_neardup.index.lmdb.directory import is_index
-
-    project = context.find_object(Project)
-    path = project.index() if project is not None and not is_index(Path(values[0])) else None
-    if is_on_server(path):
-        raise click.UsageError(
-            "Documents are looked up in a folder: make one with scrapy neardup index export."
-        )
-    path, files = (Path(values[0]), values[1:]) if path is None else (Path(path), values)
-    if not files:
-        raise click.UsageError("Name the files with the documents, too.", context)
-    return path, files

@@ -1,6 +1,6 @@
 """The one matcher: it compares a document with the stored ones that it meets.
 
-The crawl, `query`, `compare`, `evaluate` and the audit all ask the `Matcher`. The thresholds are in rules.py.
+The crawl, `compare`, `evaluate` and the audit all ask the `Matcher`. The thresholds are in rules.py.
 What a document is in the end is decided in decision.py.
 """
 

@@ -1,4 +1,4 @@
-"""`audit`, `rethreshold`, `compare` and `query` on the command line: output, status, hostile input."""
+"""`audit`, `rethreshold` and `compare` on the command line: output, status, hostile input."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from click.testing import CliRunner, Result
 from scrapy_neardup import Detector
 from scrapy_neardup.audit.explaining import differences
 from scrapy_neardup.cli import main
-from scrapy_neardup.errors import IndexMismatch
-from scrapy_neardup.extraction import ContentArea
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -137,7 +135,6 @@ def test_rethreshold(feed: Path, tmp_path: Path) -> None:
         (("audit", "feed.jl", "--out", "out", "--set", "EXCLUDE_AREA=p["), "NEARDUP_EXCLUDE_AREA: 'p['"),
         (("rethreshold", "."), "no audit"),
         (("compare", "feed.jl", "feed.jl"), "documents"),
-        (("query", ".", "feed.jl"), "no index"),
     ],
 )
 def test_trouble_is_one_line(
@@ -187,20 +184,6 @@ def test_a_content_area_decides_what_repeats_what(tmp_path: Path) -> None:
     assert json.loads((out / "summary.json").read_text())["settings"]["include_area"] == ["#own"]
     assert run("rethreshold", out).exit_code == 0
     assert exact("--set", "EXTRACTOR=plain", "--exclude-area", "article", "--overwrite") == 2
-
-
-def test_a_query_looks_in_the_content_area_of_the_index(tmp_path: Path) -> None:
-    area = ContentArea(("main",), (".ad",))
-    with Detector.open(tmp_path / "index", extractor=area.identity("plain 2")) as detector:
-        detector.add(text("own"), url="https://a.example/")
-    with pytest.raises(IndexMismatch, match="extractor"):
-        Detector.open(tmp_path / "index", extractor="plain 2")
-    page = tmp_path / "page.html"
-    page.write_text(
-        f"<body><p>{text('other')}</p><main><p>{text('own')}</p><p class='ad'>{text('ad')}</p></main></body>"
-    )
-    (answer,) = json.loads(run("query", tmp_path / "index", page, "--json").output)
-    assert answer["verdict"] == "exact"
 
 
 def documents(tmp_path: Path, *texts: str) -> list[Path]:
@@ -295,77 +278,6 @@ def test_compare_html_with_text(tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(f"<html><body><nav>Home</nav><article><p>{story}</p></article>")
     (text_file,) = documents(tmp_path, story)
     assert compared(tmp_path / "page.html", text_file)["verdict"] == "exact"
-
-
-def test_query(tmp_path: Path) -> None:
-    with Detector.open(tmp_path / "index") as detector:
-        for number in range(5):
-            detector.add(text(number), url=f"https://a.example/{number}")
-    words = text(1).split()
-    copy, edited, new, short = documents(
-        tmp_path, text(0), " ".join([*words[:90], "something", "else", *words[92:]]), text("new"), "short"
-    )
-    (tmp_path / "picture.bin").write_bytes(bytes(range(256)) * 20)
-    rows = [{"url": "https://b.example/", "text": text(2)}, {"url": "https://a.example/3", "text": text(3)}]
-    (tmp_path / "feed.jl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    files = (copy, edited, new, short, tmp_path / "feed.jl", tmp_path / "picture.bin")
-    result = run("query", tmp_path / "index", *files, "--json")
-    assert result.exit_code == 3
-    answers = json.loads(result.output)
-    assert [(answer["verdict"], [match["url"] for match in answer["matches"]]) for answer in answers] == [
-        ("exact", ["https://a.example/0"]),
-        ("near", ["https://a.example/1"]),
-        ("unique", []),
-        ("too_short", []),
-        ("exact", ["https://a.example/2"]),
-        ("exact", ["https://a.example/3"]),
-        ("unreadable", []),
-    ]
-    assert 0.9 < answers[1]["matches"][0]["similarity"] < 1
-    (tmp_path / "more").mkdir()
-    (fuller,) = documents(tmp_path / "more", f"{text(4)} {text('more')}")
-    (answer,) = json.loads(run("query", tmp_path / "index", fuller, "--json").output)
-    assert (answer["verdict"], answer["matches"][0]["url"]) == ("fuller", "https://a.example/4")
-    again = run("query", tmp_path / "index", new)
-    assert again.exit_code == 0
-    assert "unique" in again.output  # nothing was stored
-
-
-def test_query_looks_in_all_scopes_or_in_one(tmp_path: Path) -> None:
-    with Detector.open(tmp_path / "index") as detector:
-        for scope in ("one", "two"):
-            detector.add(text(0), url="https://a.example/0", scope=scope)
-        detector.add(text(1), url="https://a.example/1", scope="two")
-        detector.add(text(1), url="https://a.example/2")
-    files = documents(tmp_path, text(0), text(1))
-
-    def matches(*options: str) -> list[tuple[str, list[str]]]:
-        answers = json.loads(run("query", tmp_path / "index", *files, "--json", *options).output)
-        return [(answer["verdict"], [match["url"][-1] for match in answer["matches"]]) for answer in answers]
-
-    assert matches() == [("exact", ["0"]), ("exact", ["1", "2"])]
-    assert matches("--scope", "one") == [("exact", ["0"]), ("unique", [])]
-    assert matches("--scope", "two") == [("exact", ["0"]), ("exact", ["1"])]
-    assert matches("--scope", "") == [("unique", []), ("exact", ["2"])]
-    assert matches("--scope", "three") == [("unique", [])] * 2
-
-
-def test_urls_of_matches_are_in_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = f"https://a.example/{'very-' * 40}long"
-    with Detector.open(tmp_path / "index") as detector:
-        detector.add(text(0), url=url)
-    files = documents(tmp_path, text(0), "short")
-    table = [line.split("\t") for line in run("query", tmp_path / "index", *files).stdout.splitlines()]
-    assert table == [
-        ["document", "verdict", "distance", "similarity", "containment", "URL"],
-        [str(files[0]), "exact", "0", "1.00", "1.00", url],
-        [str(files[1]), "too short", "", "", "", ""],
-    ]
-    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda stream: True, raising=False)
-    assert run("query", tmp_path / "index", *files).stdout.splitlines() == [
-        f"{files[0]}: exact, distance 0, similarity 1.00, containment 1.00: {url}",
-        f"{files[1]}: too short",
-    ]
 
 
 def test_compare_of_what_is_no_document_is_one_line(tmp_path: Path) -> None:

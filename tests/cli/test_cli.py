@@ -152,18 +152,6 @@ def test_scrapy_command_takes_the_index_of_the_project(project: Path, index: Pat
     assert stored(index, range(12)) == {2, 4, 5, 7, 8, 10, 11}
 
 
-def test_scrapy_command_looks_documents_up_in_the_index_of_the_project(project: Path, index: Path) -> None:
-    (project / "draft.txt").write_text(text(3))
-    for named in ([], [index]):
-        found = scrapy("neardup", "query", *named, "draft.txt", "--json", cwd=project)
-        assert json.loads(found.stdout)[0]["verdict"] == "exact", found.stderr
-    nothing = scrapy("neardup", "query", index, cwd=project)
-    assert (nothing.returncode, "Name the files" in nothing.stderr) == (2, True)
-    (project / "shop.py").write_text("NEARDUP_STORE = 'redis://localhost/0'\n")
-    served = scrapy("neardup", "query", "draft.txt", cwd=project)
-    assert (served.returncode, "index export" in " ".join(served.stderr.split())) == (2, True)
-
-
 def test_scrapy_command_takes_options_of_scrapy_anywhere(project: Path, index: Path, tmp_path: Path) -> None:
     """Before, between and after arguments, which those of a command of Scrapy's own may follow as well."""
     for arguments in (
@@ -181,22 +169,6 @@ def test_scrapy_command_takes_options_of_scrapy_anywhere(project: Path, index: P
     assert (project / "pid").read_text().strip().isdigit()
     bad = scrapy("neardup", "index", "info", "-s", "nothing", cwd=project)
     assert (bad.returncode, "-s NAME=VALUE" in bad.stderr) == (2, True)
-
-
-def test_scrapy_command_hands_settings_on(project: Path, index: Path) -> None:
-    """To commands that take settings themselves; a name that neither knows is refused."""
-    (project / "one.txt").write_text(text(1))
-    ask = ["neardup", "query", index, "one.txt", "--json"]
-    for arguments, verdict in (
-        ([], "exact"),
-        (["-s", "NEARDUP_MIN_TOKENS=100", "-s", "LOG_LEVEL=INFO"], "too_short"),
-        (["--set", "MIN_TOKENS=100"], "too_short"),
-        (["--set", "min_tokens=100", "--set", "MIN_TOKENS=10"], "exact"),
-    ):
-        answered = scrapy(*ask, *arguments, cwd=project)
-        assert [answer["verdict"] for answer in json.loads(answered.stdout)] == [verdict], answered.stderr
-    refused = scrapy(*ask, "-s", "NEARDUP_MIN_TOKEN=100", cwd=project)
-    assert (refused.returncode, "did you mean NEARDUP_MIN_TOKENS?" in refused.stderr) == (2, True)
 
 
 def test_wrong_settings_are_one_line(project: Path) -> None:
@@ -357,12 +329,10 @@ def test_an_index_on_a_server_is_no_directory(scheme: str) -> None:
 def test_the_index_of_a_project_is_named_where_its_setting_is_taken_for_a_path(tmp_path: Path) -> None:
     with Detector.open(tmp_path / ".scrapy" / "seen"):
         pass
-    (tmp_path / "draft.txt").write_text(text(1))
     seen = tmp_path / "seen"
-    for command in (["index", "info", seen], ["query", seen, tmp_path / "draft.txt"]):
-        refused = run(*command)
-        told = f"Error: There is no index in {seen}: name {tmp_path / '.scrapy' / 'seen'}.\n"
-        assert (refused.exit_code, refused.stderr) == (2, told)
+    refused = run("index", "info", seen)
+    told = f"Error: There is no index in {seen}: name {tmp_path / '.scrapy' / 'seen'}.\n"
+    assert (refused.exit_code, refused.stderr) == (2, told)
 
 
 @pytest.mark.parametrize("command", ["info", "check", "prune", "forget", "compact"])
