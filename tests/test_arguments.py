@@ -35,8 +35,7 @@ from scrapy_neardup.fingerprint.jaccard import (
     weighted_jaccard,
     word_shingles,
 )
-from scrapy_neardup.fingerprint.minhash import MinHash, agreement, datasketch, standard_error
-from scrapy_neardup.fingerprint.terms import Shingles
+from scrapy_neardup.fingerprint.minhash import MinHash, agreement, datasketch
 from scrapy_neardup.index.tables import PermutedTables
 
 if TYPE_CHECKING:
@@ -181,7 +180,6 @@ def test_fingerprinters() -> None:
 def test_sizes_of_shingles(size: Any) -> None:
     for call in (
         lambda: shingle(HASHES, size),
-        lambda: Shingles(HASHES)[size],
         lambda: word_shingles("a b c", size),
         lambda: text_jaccard("a b c", "a b d", words=size),
         lambda: character_jaccard("a b c", "a b d", characters=size),
@@ -193,12 +191,10 @@ def test_sizes_of_shingles(size: Any) -> None:
 def test_numbers_of_hash_functions(count: Any) -> None:
     refused(lambda: MinHash(count))
     refused(lambda: datasketch(np.uint32([1]), count))
-    refused(lambda: standard_error(0.5, count))
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, NAN, "0.5", None])
 def test_similarities(value: Any) -> None:
-    refused(lambda: standard_error(value, 128))
     refused(lambda: load_scheme("minhash", threshold=value))
 
 

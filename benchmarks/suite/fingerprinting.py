@@ -6,12 +6,12 @@ from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 from scrapy_neardup import Features, Fingerprinter
+from scrapy_neardup.fingerprint.hashing import Terms, hash_tokens
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
-from scrapy_neardup.fingerprint.simhash import fingerprint_keywords
+from scrapy_neardup.fingerprint.simhash import fingerprints
 from scrapy_neardup.fingerprint.sketch import sketch_each
-from scrapy_neardup.fingerprint.terms import Terms
-from scrapy_neardup.fingerprint.tokens import tokenise_each
+from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
 
 from . import inputs
 from .measuring import Finding, Goal, interleave, timed
@@ -41,18 +41,18 @@ def measure(form: Form) -> Iterator[Finding]:
     mains = [
         [long_paragraphs(normalise(text), features.min_paragraph)[0] for text in group] for group in groups
     ]
-    tokens = [tokenise_each(group) for group in mains]
-    words = [each.words for group in tokens for each in group]
+    tokens = [tokenise(BETWEEN.join(group)) for group in mains]
+    words = [tokenise(text).words for group in mains for text in group]
     shingles = [joined(each) for each in words]
     encoded = [[shingle.encode() for shingle in each] for each in shingles]
 
     def our_simhashes(texts: list[str]) -> None:
         mains = [long_paragraphs(normalise(text), features.min_paragraph)[0] for text in texts]
-        terms = Terms.of_each(tokenise_each(mains), seed=1)
-        fingerprint_keywords([each.votes(features.shingle, each.tokens.unspaced) for each in terms])
+        terms = hashed(tokenise(BETWEEN.join(mains)))
+        fingerprints(*terms.votes(features.shingle, terms.tokens.unspaced), features.weight)
 
-    def our_sketches(tokens: list[Tokens]) -> None:
-        sketch_each([terms.shingles(SHINGLE) for terms in Terms.of_each(tokens, seed=1)])
+    def our_sketches(tokens: Tokens) -> None:
+        sketch_each(hashed(tokens).shingles(SHINGLE))
 
     def by_rensa(shingles: list[str]) -> None:
         minhash = rensa.RMinHash(num_perm=128, seed=1)
@@ -121,6 +121,10 @@ def measure(form: Form) -> Iterator[Finding]:
     ):
         bound = Goal(goal, ratio=True) if goal else None
         yield Finding(work, 0, "µs", found[ours], peer, found[peer], bound, f"{more}; {note}")
+
+
+def hashed(tokens: Tokens) -> Terms:
+    return Terms(tokens, hash_tokens(tokens, seed=1), tokens.bounds, SHINGLE)
 
 
 def joined(words: list[str]) -> list[str]:

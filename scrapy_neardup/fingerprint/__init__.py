@@ -6,12 +6,10 @@ the fingerprint (SimHash), the keys that the text is filed under, and the sketch
 
 from __future__ import annotations
 
-from .features import Features, Weight
 from .fingerprinter import Fingerprinter, simhash
 from .main_text import MainText
-from .scheme import Pairs, Scheme
-from .schemes import SCHEMES, load_scheme
-from .signature import Signature
+from .schemes import SCHEMES, Pairs, Scheme, load_scheme
+from .signature import Features, Signature, Weight
 from .simhash import hamming, vote
 
 __all__ = [

@@ -16,7 +16,7 @@ import numpy as np
 from scrapy_neardup.arguments import require_number, require_whole
 from scrapy_neardup.errors import ConfigurationError
 
-from .murmur import mix
+from .hashing import mix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,9 +65,8 @@ class Bands:
     def probability(self, jaccard: float | NDArray[np.float64]) -> NDArray[np.float64]:
         """Return how likely texts of Jaccard similarity s become candidates.
 
-        Where one band is enough this is 1 - (1 - sʳ)ᵇ. Where a bands must agree it is the tail of a binomial
-        distribution: Σ C(b, i) pⁱ (1 - p)ᵇ⁻ⁱ over i ≥ a, with p = sʳ. Raises `ConfigurationError` for an s
-        that is not from 0 to 1.
+        If one band is enough it is 1 - (1 - sʳ)ᵇ, else the tail of a binomial distribution. Raises
+        `ConfigurationError` for an s that is not from 0 to 1.
         """
         similarity = np.asarray(jaccard, np.float64)
         if not np.all((similarity >= 0) & (similarity <= 1)):
@@ -76,29 +75,6 @@ class Bands:
         fewer = [comb(self.bands, i) * equal**i * (1 - equal) ** (self.bands - i) for i in range(self.agree)]
         probability: NDArray[np.float64] = 1 - np.sum(fewer, axis=0)
         return probability
-
-    def miss_rate(self, threshold: float) -> float:
-        """Return the share of pairs at least as similar as *threshold* that are missed.
-
-        All similarities count as equally frequent. In a crawl most are near 0 or near 1.
-        """
-        return 1 - self._mean(threshold, 1)
-
-    def false_rate(self, threshold: float) -> float:
-        """Return the share of pairs less similar than *threshold* that are candidates.
-
-        All similarities count as equally frequent.
-        """
-        return self._mean(0, threshold)
-
-    def _mean(self, low: float, high: float) -> float:
-        """Return the mean probability between two similarities.
-
-        The probability is a polynomial of degree bands * rows, which so many Gauss-Legendre nodes integrate
-        exactly.
-        """
-        nodes, weights = np.polynomial.legendre.leggauss(self.bands * self.rows // 2 + 1)
-        return float(weights @ self.probability(low + (nodes + 1) / 2 * (high - low)) / 2)
 
 
 #: Six bands of 14 components, two of which must agree. They find texts of a similarity from about .93 on.
@@ -109,8 +85,8 @@ def choose_bands(threshold: float, components: int = 128, miss_weight: float = 0
     """Choose how to cut a signature of *components*, so that it separates best at *threshold*.
 
     The choice makes ``miss_weight * ∫ₜ¹ 1 - P(s) ds + (1 - miss_weight) * ∫₀ᵗ P(s) ds`` least, where P is
-    `Bands.probability`. This is the criterion of datasketch's ``MinHashLSH``, with the same results. Raises
-    `ConfigurationError` for a threshold or weight that is not between 0 and 1, and for no components.
+    `Bands.probability`: the criterion of datasketch's ``MinHashLSH``. Raises `ConfigurationError` for a
+    threshold or weight that is not between 0 and 1, and for no components.
     """
     require_number("threshold", threshold)
     require_number("miss_weight", miss_weight)

@@ -4,37 +4,30 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_neardup.arguments import require_type, require_whole
 
-from .features import Features
+from .hashing import MOST_SEEDS, Hashes, Terms, hash_tokens
 from .jaccard import character_shingles
 from .main_text import MainText, main_text
-from .normalise import encoded, fold_letters, normalise
+from .normalise import normalise
 from .paragraphs import long_paragraphs
-from .scheme import Scheme
-from .schemes import Anchored
-from .segment import load_segmenter, segment
-from .signature import Signature
-from .simhash import fingerprint_each, fingerprint_keywords, require_sound_products
+from .schemes import ANCHOR, Anchored, Scheme
+from .segment import load_segmenter, segment, stop_words, without
+from .signature import Features, Signature
+from .simhash import fingerprints, require_sound_products
 from .sketch import sketch_each
-from .stopwords import drop, stop_words
-from .terms import Terms, Votes, in_characters
-from .tokens import tokenise_each
-from .values import FIGURES, NUMBERS, TITLE, WORDS, figures, occasion, pack, words
+from .tokens import BETWEEN, tokenise
+from .values import FIGURES, NUMBERS, TITLE, WORDS, figures, pack, titles, words
 from .walls import is_wall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
-
-    from .tokens import Tokens
-
-_SEEDS = 1 << 32
 #: Characters of the texts that are signed together. With fewer, calls cost more; with more, caches overflow.
 _GROUP = 1 << 17
 _DEFAULT = Features()
@@ -51,11 +44,12 @@ class Fingerprinter:
     def __init__(self, features: Features = _DEFAULT, seed: int = 0, scheme: Scheme = _SCHEME) -> None:
         require_type("What a fingerprint is made of", features, Features, "a Features")
         require_type("A scheme", scheme, Scheme, "a Scheme, see load_scheme")
-        require_whole("A seed", seed, 0, _SEEDS - 1)
+        require_whole("A seed", seed, 0, MOST_SEEDS)
         require_sound_products()
         self.features = features
         self.seed = seed
         self.scheme = scheme
+        self._longest = max(features.shingle, 2 * in_characters(features.sketch_shingle), 2 * ANCHOR[1])
         self._segmenter = load_segmenter(features.segmenter) if features.segmenter else None
         self._stop_words = stop_words(features.stop_words.split(",")) if features.stop_words else frozenset()
 
@@ -91,97 +85,87 @@ class Fingerprinter:
 
     def _sign(self, pages: list[MainText]) -> list[Signature]:
         texts = [MainText(*map(normalise, page)) for page in pages]
-        parts = [long_paragraphs(page.text, self.features.min_paragraph) for page in texts]
+        # Those of ASCII characters alone take a fraction of the time.
+        plain = [all(map(str.isascii, text)) for text in texts]
+        found = {}
+        for kind in {*plain}:
+            alike = [text for text, each in zip(texts, plain, strict=True) if each == kind]
+            found[kind] = iter(self._sign_together(alike))
+        return [next(found[kind]) for kind in plain]
+
+    def _sign_together(self, texts: list[MainText]) -> list[Signature]:
+        parts = [long_paragraphs(text.text, self.features.min_paragraph) for text in texts]
         mains = [main for main, _ in parts]
-        details = [f"{short}\n{page.details}" for (_, short), page in zip(parts, texts, strict=True)]
+        lines = [f"{short}\n{text.details}" for (_, short), text in zip(parts, texts, strict=True)]
+        terms, short, called = self._terms([mains, lines, [text.title for text in texts]])
         size = self.features.sketch_shingle
-        count = len(texts)
-        folded = [fold_letters(text) for text in (*mains, *details, *(page.title for page in texts))]
-        tokens = self._tokens(folded, count)
-        every = Terms.of_each(tokens, self.seed)
-        terms, short, titles = every[:count], every[count : 2 * count], every[2 * count :]
-        shingles = [each.shingles(size, in_characters(size)) for each in terms]
-        fingerprints = self._fingerprints(mains, terms)
-        values = (
-            [pack(each.hashes[each.tokens.numbers], NUMBERS) for each in terms],
-            [pack(_title(*row, self.seed), TITLE) for row in zip(titles, folded[count:], strict=False)],
-            [pack(figures(each), FIGURES) for each in short],
-            [pack(words(*row), WORDS) for row in zip(terms, short, strict=True)],
-        )
-        rows = zip(
-            texts,
-            mains,
-            terms,
-            fingerprints,
-            *values,
-            shingles,
-            sketch_each(shingles),
-            strict=True,
-        )
-        return [self._signature(*row) for row in rows]
-
-    def _signature(
-        self,
-        text: MainText,
-        main: str,
-        terms: Terms,
-        fingerprint: int,
-        numbers: bytes,
-        title: bytes,
-        figure_values: bytes,
-        word_values: bytes,
-        shingles: NDArray[np.uint64],
-        sketched: tuple[bytes, int],
-    ) -> Signature:
+        shingles = terms.shingles(size, in_characters(size))
         keys, extra = self.scheme.sign(terms, shingles, self.seed)
-        return Signature(
-            fingerprint=fingerprint,
-            digest=self._digest(text),
-            tokens=terms.count,
-            shingles=sketched[1],
-            sketch=sketched[0],
-            numbers=numbers,
-            title=title,
-            figures=figure_values,
-            words=word_values,
-            wall=is_wall(main, terms.count),
-            characters=terms.characters,
-            keys=keys.astype("<u8").tobytes(),
-            extra=extra,
+        numbers, title, figured, worded = pack(
+            (terms.those(terms.tokens.numbers, terms.hashes), NUMBERS),
+            (titles(called, lines, self.seed), TITLE),
+            (figures(short), FIGURES),
+            (words(short, terms), WORDS),
         )
+        marks = self._fingerprints(mains, terms)
+        return [
+            Signature(
+                fingerprint=marks[place],
+                digest=self._digest(texts[place]),
+                tokens=tokens,
+                shingles=count,
+                sketch=sketch,
+                numbers=numbers[place],
+                title=title[place],
+                figures=figured[place],
+                words=worded[place],
+                wall=is_wall(mains[place], tokens),
+                characters=terms.characters[place],
+                keys=keys[place].astype("<u8").tobytes(),
+                extra=extra[place],
+            )
+            for place, (tokens, (sketch, count)) in enumerate(
+                zip(terms.counts, sketch_each(shingles), strict=True)
+            )
+        ]
 
-    def _fingerprints(self, texts: list[str], terms: list[Terms]) -> list[int]:
+    def _terms(self, sections: list[list[str]]) -> list[Terms]:
+        """Return the terms of each of several *sections* of each text, which are hashed together."""
+        tokens = tokenise(BETWEEN.join(chain.from_iterable(sections)))
+        if self._segmenter is not None:
+            tokens = segment(tokens, self._segmenter)
+        if self._stop_words:
+            tokens = without(tokens, self._stop_words)
+        bounds = tokens.bounds
+        hashes = hash_tokens(tokens, self.seed)
+        terms = []
+        count = len(sections[0])
+        for first in range(0, len(bounds) - 1, count):
+            own = bounds[first : first + count + 1]
+            part = slice(own[0], own[-1])
+            own = [bound - own[0] for bound in own]
+            terms.append(Terms(tokens[part], hashes[part], own, self._longest))
+        return terms
+
+    def _fingerprints(self, texts: list[str], terms: Terms) -> list[int]:
         size, weight = self.features.shingle, self.features.weight
         if self.features.units == "characters":
-            rolled = [character_shingles(text, size, self.seed) for text in texts]
-            votes = [Votes(hashes, np.full(len(hashes), size)) for hashes in rolled]
-        elif weight == "keywords":
-            votes = [each.votes(size, each.tokens.unspaced) for each in terms]
-        else:
-            votes = [each.votes(size, each.tokens.syllables) for each in terms]
-        if weight == "keywords":
-            return fingerprint_keywords(votes)
-        return fingerprint_each([each.hashes for each in votes], weight)
-
-    def _tokens(self, texts: list[str], pages: int) -> list[Tokens]:
-        tokens = tokenise_each(texts, pages)
-        if (segmenter := self._segmenter) is not None:
-            tokens = [segment(text, each, segmenter) for text, each in zip(texts, tokens, strict=True)]
-        if self._stop_words:
-            tokens = [drop(each, self._stop_words) for each in tokens]
-        return tokens
+            features = Hashes.of([character_shingles(text, size, self.seed) for text in texts])
+            return fingerprints(features, np.full(len(features.values), size), weight)
+        # One character of a script without spaces says little alone.
+        alone = terms.tokens.unspaced if weight == "keywords" else terms.tokens.syllables
+        return fingerprints(*terms.votes(size, alone), weight)
 
     def _digest(self, text: MainText) -> bytes:
         # An exact match is not verified, so this hash has to withstand crafted collisions.
         parts = text if text.details or text.title else text[:1]
-        data = encoded("\n".join(part.replace("\n", " ") for part in parts))
-        return blake2b(data, digest_size=16, key=self.seed.to_bytes(4, "little")).digest()
+        data = "\n".join([part.replace("\n", " ") for part in parts])
+        return blake2b(data.encode(), digest_size=16, key=self.seed.to_bytes(4, "little")).digest()
 
 
-def _title(terms: Terms, lines: str, seed: int) -> NDArray[np.uint64]:
-    """Hash what tells a page from others of its site: the words of its title, and the line of an occasion."""
-    told = occasion(lines, seed)
-    return np.concatenate((terms.hashes, told)) if len(told) else terms.hashes
+def in_characters(words: int) -> int:
+    """Return how many Han or Kana characters are about as long as so many *words*: nine as five."""
+    return words * 9 // 5
 
 
 def _checked(text: str | MainText) -> MainText:
@@ -202,5 +186,5 @@ def simhash(text: str, features: Features = _DEFAULT, seed: int = 0) -> int:
     Near-duplicates get fingerprints that differ in few bits, see `hamming`.
     """
     require_type("What a fingerprint is made of", features, Features, "a Features")
-    require_whole("A seed", seed, 0, _SEEDS - 1)
+    require_whole("A seed", seed, 0, MOST_SEEDS)
     return _fingerprinter(features, seed).signature(text).fingerprint

@@ -1,34 +1,126 @@
-"""Hashes of tokens to hashes of shingles, without joining strings, and the distinct ones among them."""
+"""Hashes of tokens and of shingles, and the distinct ones among them.
+
+A token is hashed to the sum of secret numbers of its characters, each times a power of a secret number. For a
+token of 64 characters at most, two crafted ones agree for one of 2³⁸ choices of the secrets. What is made of
+the hashes later is the same for all seeds, so the sums are mixed, which leaves nothing linear in them.
+"""
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from hashlib import blake2b
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from scrapy_neardup.arguments import require_whole
 
-from .murmur import constant, mix
-
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-_MULTIPLIER = constant(0x9E3779B97F4A7C15)  # odd, so that multiplying loses nothing
+    from .tokens import Tokens
+
+#: The largest seed.
+MOST_SEEDS = 2**32 - 1
+#: Longer tokens could be crafted so that the sums agree for all seeds.
+_LONGEST = 64
+_PLANE = 1 << 16  # code points
 
 
-def roll(rolled: NDArray[np.uint64], hashes: NDArray[np.uint64], start: int, size: int) -> NDArray[np.uint64]:
-    """Make shingles of *size* tokens from shingles of *start* tokens; uint64[n - size + 1].
+def constant(value: int) -> NDArray[np.uint64]:
+    """Return *value* as uint64[]: NumPy takes half as long for it as for a scalar or an int."""
+    return np.array(value, np.uint64)
 
-    *hashes* (uint64[n]) are those of the tokens, *rolled* those of the shorter shingles.
+
+_MIX_1, _MIX_2 = constant(0xFF51AFD7ED558CCD), constant(0xC4CEB9FE1A85EC53)
+_MIX_SHIFT, _HALF = constant(33), constant(32)
+_MULTIPLIER = 0x9E3779B97F4A7C15  # of shingles; odd, so that nothing is lost
+
+
+def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread every input bit over all 64 output bits: the finaliser of MurmurHash3, a bijection."""
+    mixed = hashes >> _MIX_SHIFT
+    mixed ^= hashes
+    mixed *= _MIX_1
+    mixed ^= mixed >> _MIX_SHIFT
+    mixed *= _MIX_2
+    mixed ^= mixed >> _MIX_SHIFT
+    return mixed
+
+
+@lru_cache(maxsize=4)
+def _secrets(seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int]:
+    """Return numbers for the characters of a plane and for planes (0 for the first), and a multiplier."""
+    places = np.arange(1, _PLANE + 19, dtype=np.uint64)
+    numbers = mix(mix(mix(np.full(1, seed, np.uint64)) + places))
+    planes = numbers[_PLANE:-1]
+    planes[0] = 0
+    return numbers[:_PLANE], planes, int(numbers[-1]) << 3 & 2**64 - 1 | 3
+
+
+@lru_cache(maxsize=16)
+def _powers(base: int, count: int) -> NDArray[np.uint64]:
+    powers = np.full(count, base, np.uint64)
+    powers[0] = 1
+    np.multiply.accumulate(powers, out=powers)
+    return powers
+
+
+def hash_tokens(tokens: Tokens, seed: int = 0) -> NDArray[np.uint64]:
+    """Hash each of *tokens*; uint64[n]."""
+    points = tokens.points
+    characters, planes, base = _secrets(seed)
+    if points.dtype.itemsize <= 2:
+        sums = characters.take(points)
+    else:
+        sums = characters.take(points % _PLANE) + planes.take(points // _PLANE)
+    count = 1 << max(len(points) - 1, 1).bit_length()
+    sums *= _powers(base, count)[: len(points)]
+    sums.cumsum(out=sums)
+    starts, ends = tokens.places.T
+    edges = sums.take(tokens.places.ravel() - 1)
+    hashes = edges[1::2] - edges[::2]
+    hashes *= _powers(pow(base, -1, 2**64), count).take(starts)
+    hashes = mix(hashes)
+    long = ends - starts > _LONGEST
+    for number in long.nonzero()[0].tolist() if np.count_nonzero(long) else ():
+        data = points[starts[number] : ends[number]].astype("<u4").tobytes()
+        digest = blake2b(data, digest_size=8, key=seed.to_bytes(4, "little")).digest()
+        hashes[number] = int.from_bytes(digest, "little")
+    return hashes
+
+
+class Runs:
+    """The hashes of all runs of neighbours among *hashes* (uint64[n]), which are uniform as those of tokens.
+
+    A run is hashed to the sum of its members, each times a power of one number, which tells their order.
+    Hashes of 0 at its end change nothing.
     """
-    count = len(hashes) - size + 1
-    rolled = rolled[:count]
-    for offset in range(start, size):
-        longer = rolled * _MULTIPLIER
-        longer += hashes[offset : offset + count]
-        rolled = mix(longer)
-    return rolled
+
+    def __init__(self, hashes: NDArray[np.uint64]) -> None:
+        self._sums = {1: hashes}
+
+    def __getitem__(self, size: int) -> NDArray[np.uint64]:
+        """Hash each run of *size*; uint64[max(0, n - size + 1)]."""
+        sums = self._sum(size)
+        return sums ^ sums >> _HALF  # the lowest bits of sums do not tell the order
+
+    def _sum(self, size: int) -> NDArray[np.uint64]:
+        known = self._sums.get(size)
+        if known is None:
+            half = 1 << (size - 1).bit_length() - 1
+            known = self._sum(size - half)[half:] * _power(half)
+            known += self._sum(half)[: len(known)]
+            self._sums[size] = known
+        return known
+
+
+@lru_cache(maxsize=64)
+def _power(exponent: int) -> NDArray[np.uint64]:
+    return constant(pow(_MULTIPLIER, exponent, 2**64))
 
 
 def shingle(hashes: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
@@ -38,40 +130,172 @@ def shingle(hashes: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
     1.
     """
     require_whole("The size of a shingle", size, 1)
-    return roll(hashes, hashes, 1, max(1, min(size, len(hashes))))
+    return Runs(hashes)[max(1, min(size, len(hashes)))]
+
+
+class Hashes(NamedTuple):
+    """Hashes of several texts: of text number i those from bounds[i] to bounds[i + 1]."""
+
+    #: uint64[n].
+    values: NDArray[np.uint64]
+    #: One more than there are texts; from 0 to n.
+    bounds: list[int]
+
+    @classmethod
+    def of(cls, texts: Sequence[NDArray[np.uint64]]) -> Hashes:
+        """Put the hashes of several texts (uint64[n] each) together."""
+        values = texts[0] if len(texts) == 1 else np.concatenate(texts)
+        return cls(values, [*accumulate(map(len, texts), initial=0)])
+
+    def each(self) -> list[NDArray[np.uint64]]:
+        """Return the hashes of each text, as views."""
+        return [self.values[start:stop] for start, stop in pairwise(self.bounds)]
+
+
+def below(places: NDArray[np.intp], bounds: list[int]) -> list[int]:
+    """Count the *places* (intp[n], ascending) below each of *bounds*, the last of which is above all."""
+    return [0, len(places)] if len(bounds) == 2 else places.searchsorted(bounds).tolist()
+
+
+def of_text(bounds: list[int], step: int) -> NDArray[np.intp] | int:
+    """Return, for each of the hashes with these *bounds*, *step* times the number of its text; intp[n].
+
+    For one text it is 0.
+    """
+    if len(bounds) == 2:
+        return 0
+    places = np.array(bounds)
+    return np.arange(0, (len(bounds) - 1) * step, step).repeat(places[1:] - places[:-1])
+
+
+class Terms:
+    """The *tokens* of several texts with their *hashes* (uint64[n]).
+
+    Text number i has those from bounds[i] to bounds[i + 1]. No run of more than *longest* is asked for.
+    """
+
+    def __init__(
+        self, tokens: Tokens, hashes: NDArray[np.uint64], bounds: list[int], longest: int = 1
+    ) -> None:
+        self.tokens, self.hashes, self.bounds = tokens, hashes, bounds
+        self._longest = longest
+        self._sizes = [stop - start for start, stop in pairwise(bounds)]
+        self._mixed = np.count_nonzero(tokens.unspaced) > 0
+        #: How many tokens each text has, where two characters of a script without spaces count as one, or
+        #: four letters; and how many characters do in most of it, 1 where words are tokens.
+        self.counts, self.characters = [*self._sizes], [1] * len(self._sizes)
+        if self._mixed:
+            letters = self._counted(tokens.letters)
+            characters = self._counted(tokens.unspaced & ~tokens.letters)
+            for text, (four, two) in enumerate(zip(letters, characters, strict=True)):
+                halves, quarters = (two + 1) // 2, (four + 3) // 4
+                words = self.counts[text] - two - four
+                self.counts[text] = words + halves + quarters
+                if words < halves + quarters:
+                    self.characters[text] = 2 if halves >= quarters else 4
+
+    def _counted(self, which: NDArray[np.bool_]) -> list[int]:
+        """Count the tokens of each text that are among *which* (bool[n])."""
+        sums = np.concatenate(([0], np.cumsum(which)))
+        counts: list[int] = np.diff(sums[self.bounds]).tolist()
+        return counts
+
+    def those(self, which: NDArray[np.bool_], values: NDArray[np.uint64]) -> Hashes:
+        """Return *values* (uint64[n]), one for each token, of those that are among *which* (bool[n])."""
+        kept = which.nonzero()[0]
+        return Hashes(values.take(kept), below(kept, self.bounds))
+
+    @cached_property
+    def _places(self) -> NDArray[np.intp]:
+        """Where the hash of each token is among those of `_runs`; intp[n]."""
+        return np.arange(len(self.hashes)) + of_text(self.bounds, self._longest)
+
+    @cached_property
+    def _runs(self) -> Runs:
+        """The runs of all texts, each with zeros behind it, so that no run reaches into the next one."""
+        padded = np.zeros(len(self.hashes) + (len(self.bounds) - 1) * self._longest, np.uint64)
+        padded[self._places] = self.hashes
+        return Runs(padded)
+
+    def shingles(self, words: int, characters: int | None = None) -> Hashes:
+        """Hash each run of *words* tokens of each text, in their order.
+
+        Runs that begin with a character of a script without spaces have *characters* tokens, and those that
+        begin with a letter of one have twice as many. So no run depends on what else is in the text. If there
+        are fewer tokens than the first run has, all of them make one.
+        """
+        short = self._runs[words]
+        if characters is None or not self._mixed:
+            starts = [start + text * self._longest for text, start in enumerate(self.bounds[:-1])]
+            ends = (
+                start + max(size - words + 1, min(size, 1))
+                for start, size in zip(starts, self._sizes, strict=True)
+            )
+            return Hashes.of([short[start:end] for start, end in zip(starts, ends, strict=True)])
+        hashes = short.take(self._places)
+        sizes = np.full(len(hashes), words)
+        for begins, size in ((self.tokens.unspaced, characters), (self.tokens.letters, 2 * characters)):
+            np.copyto(hashes, self._runs[size].take(self._places), where=begins)
+            sizes[begins] = size
+        left = np.repeat(self.bounds[1:], self._sizes) - np.arange(len(hashes))
+        kept = sizes <= left
+        kept[[start for start, size in zip(self.bounds, self._sizes, strict=False) if size]] = True
+        return self.those(kept, hashes)
+
+    def paired(self, alone: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """Hash each two neighbours among the tokens *alone* (bool[n]), which say little alone.
+
+        Returns a hash for each token, of the pair that it begins or else its own; and which begin a pair.
+        """
+        pairs = np.zeros(len(self.hashes), np.bool_)
+        if not np.count_nonzero(alone):
+            return self.hashes, pairs
+        np.logical_and(alone[:-1], alone[1:], out=pairs[:-1])
+        pairs[np.array(self.bounds[1:]) - 1] = False
+        return np.where(pairs, self._runs[2].take(self._places), self.hashes), pairs
+
+    def votes(self, size: int, alone: NDArray[np.bool_]) -> tuple[Hashes, NDArray[np.intp]]:
+        """Return what votes for fingerprints: shingles of *size* tokens, and how long each is; intp[n].
+
+        All shingles of several tokens are as long. *alone* (bool[n]) are tokens that say little alone, such
+        as syllables. If *size* is 1, each two neighbours among them make one shingle, of length 0.
+        """
+        if size > 1:
+            found = self.shingles(size)
+            return found, np.ones(len(found.values), np.intp)
+        lengths = self.tokens.places[:, 1] - self.tokens.places[:, 0]
+        values, pairs = self.paired(alone)
+        if values is self.hashes:
+            return Hashes(values, self.bounds), lengths
+        kept = np.ones(len(values), np.bool_)
+        kept[1:] = pairs[1:] | ~pairs[:-1]  # the last of a run of those is in a pair already
+        lengths[pairs] = 0
+        return self.those(kept, values), lengths[kept]
 
 
 def unique(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the distinct values in ascending order, in a third of the time of ``np.unique``."""
-    ordered = np.sort(hashes)
-    return ordered[_new(ordered)]
+    return distinct(hashes)[0]
 
 
 def distinct(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return the distinct values in ascending order, and how often each occurs."""
-    ordered = np.sort(hashes)
-    first = np.flatnonzero(_new(ordered))
-    return ordered[first], np.diff(first, append=len(ordered))
+    found, counts = distinct_each(Hashes.of([hashes.copy()]))
+    return found.values, counts
 
 
-def distinct_each(
-    hashes: NDArray[np.uint64], bounds: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Sort *hashes* within each text, in place; return where their distinct values begin, and their bounds.
+def distinct_each(hashes: Hashes) -> tuple[Hashes, NDArray[np.int64]]:
+    """Return the distinct values of each text in ascending order, and how often each occurs.
 
-    Text number i has hashes from bounds[i] to bounds[i + 1] (intp[texts + 1], from 0 to the number of
-    hashes). Bounds of distinct values are of the same form.
+    The hashes are sorted in place.
     """
-    for start, stop in pairwise(bounds.tolist()):
-        hashes[start:stop].sort()
-    new = np.ones(len(hashes) + 1, np.bool_)
-    np.not_equal(hashes[1:], hashes[:-1], out=new[1:-1])
-    new[bounds] = True
-    at = new[:-1].nonzero()[0]
-    return at, at.searchsorted(bounds)
-
-
-def _new(ordered: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    new = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return new
+    values, bounds = hashes
+    for each in hashes.each():
+        each.sort()
+    new = np.ones(len(values) + 1, np.bool_)
+    np.not_equal(values[1:], values[:-1], out=new[1:-1])
+    if len(bounds) > 2:
+        new[bounds] = True
+    at = new.nonzero()[0]
+    first = at[:-1]
+    return Hashes(values.take(first), below(first, bounds)), at[1:] - first

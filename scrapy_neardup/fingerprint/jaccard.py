@@ -14,29 +14,26 @@ import numpy as np
 from scrapy_neardup.arguments import require_whole, row_of_hashes
 from scrapy_neardup.errors import ConfigurationError
 
-from .hashing import distinct, shingle, unique
-from .murmur import mix
-from .normalise import encoded, fold_letters, normalise
-from .terms import hash_tokens
+from .hashing import MOST_SEEDS, distinct, hash_tokens, mix, shingle, unique
+from .normalise import normalise
 from .tokens import tokenise
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 _SEED = np.uint64(32)  # bits above those of a code point
-_MOST = 2**32 - 1  # the largest seed
 
 
 def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
     """Hash each run of *size* tokens of any text; uint64[n], in order, with repetitions."""
-    require_whole("A seed", seed, 0, _MOST)
-    return shingle(hash_tokens(tokenise(fold_letters(normalise(text))), seed), size)
+    require_whole("A seed", seed, 0, MOST_SEEDS)
+    return shingle(hash_tokens(tokenise(normalise(text)), seed), size)
 
 
 def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
     """Hash each run of *size* characters of any text, also spaces and signs; uint64[n], in order."""
-    require_whole("A seed", seed, 0, _MOST)
-    flat = encoded(normalise(text).replace("\n", " "), "utf-32-le")
+    require_whole("A seed", seed, 0, MOST_SEEDS)
+    flat = normalise(text).replace("\n", " ").encode("utf-32-le")
     points = np.frombuffer(flat, "<u4").astype(np.uint64)
     return shingle(mix(points + (np.uint64(seed) << _SEED)), size)
 

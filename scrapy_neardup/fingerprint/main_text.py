@@ -48,10 +48,17 @@ def unwrapped(text: str) -> str:
     """
     if "\n" not in text:
         return text
-    columns = composed(text).expandtabs()  # an accent of its own takes no column
-    lines = [line.rstrip() for line in columns.split("\n")]
-    full = full_lines(lines)
-    if not any(full):
+    lines = [line.rstrip() for line in composed(text).expandtabs().split("\n")]
+    widths = [_columns(line) for line in lines]
+    fitting = [width for width in widths if 0 < width <= _WIDEST]
+    too_wide = sum(width > _WIDEST for width in widths)
+    if len(fitting) < _FULL_LINES or too_wide > _UNBROKEN * (len(fitting) + too_wide):
+        return text
+    if (most := max(fitting)) < _NARROWEST:
+        return text
+    full = [_full(line, after, most) for line, after in pairwise(lines)]
+    followed = sum(bool(line and after) for line, after in pairwise(lines))
+    if sum(full) < max(_FULL_LINES, _SHARE * followed):
         return text
     parts = [lines[0].strip()]
     for line, joined in zip(lines[1:], full, strict=True):
@@ -59,40 +66,18 @@ def unwrapped(text: str) -> str:
     return "".join(parts)
 
 
-def full_lines(lines: Sequence[str]) -> list[bool]:
-    """Tell which *lines*, none of which ends with a space, are full; none if the text is not wrapped.
-
-    Nothing is said of the last one.
-    """
-    lengths = [_columns(line) for line in lines if line]
-    fitting = [length for length in lengths if length <= _WIDEST]
-    none = [False] * (len(lines) - 1)
-    if len(fitting) < _FULL_LINES or len(lengths) - len(fitting) > _UNBROKEN * len(lengths):
-        return none
-    width = max(fitting)
-    if width < _NARROWEST:
-        return none
-    full = [_full(line, after, width) for line, after in pairwise(lines)]
-    followed = sum(bool(line and after) for line, after in pairwise(lines))
-    return full if sum(full) >= max(_FULL_LINES, _SHARE * followed) else none
-
-
 def _full(line: str, after: str, width: int) -> bool:
     """Tell whether the first word of the line *after* would have gone beyond *width* on *line*."""
-    if (
-        not line
-        or not after
-        or _indent(after) > _indent(line) + 1
-        or after.lstrip(" ").startswith(_IDEOGRAPHIC)
-    ):
+    indent = _indent(after)
+    if not line or not after or indent > _indent(line) + 1 or after.startswith(_IDEOGRAPHIC, indent):
         return False
-    together = _TOGETHER.match(after, _indent(after))
+    together = _TOGETHER.match(after, indent)
     assert together is not None  # it may be empty
     return _columns(line) + 1 + _columns(together[0]) > width
 
 
 def _columns(line: str) -> int:
-    if line.isascii():
+    if line.isascii() or len(line) > 4 * _WIDEST:  # which is wider than any, marks or not
         return len(line)
     return len(line) + len(_WIDE.findall(line)) - len(_NARROW.findall(line))
 

@@ -1,21 +1,25 @@
-"""MinHash with n hash functions: the share of equal components estimates Jaccard similarity.
+"""Fair samples of a text's shingles: MinHash with n hash functions, and bottom-k with one.
 
-Broder, Charikar, Frieze and Mitzenmacher, "Min-Wise Independent Permutations" (STOC 1998). The hash functions
-are bijections of 64 bits, ``mix(x ^ seed_i)``: no two shingles collide, and every bit of x counts. In NumPy,
-which has no 128-bit integers, they take a third of the time of exact products modulo 2⁶¹ - 1.
+MinHash: Broder, Charikar, Frieze and Mitzenmacher, "Min-Wise Independent Permutations" (STOC 1998). The share
+of equal components estimates Jaccard similarity. The hash functions are bijections of 64 bits,
+``mix(x ^ seed_i)``: no two shingles collide, and every bit of x counts. In NumPy, which has no 128-bit
+integers, they take a third of the time of exact products modulo 2⁶¹ - 1.
+
+Bottom-k, the k least hashes: Broder, "On the resemblance and containment of documents" (1997); Cohen and
+Kaplan, "Summarizing data using bottom-k sketches" (PODC 2007). The hashes of the shingles serve as the hash
+function, so they must be uniform. A sample of fewer than k shingles is the whole set, and so is exact.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.arguments import require_number, require_whole, row_of_hashes
+from scrapy_neardup.arguments import require_whole, row_of_hashes
 from scrapy_neardup.errors import ConfigurationError
 
-from .murmur import mix
+from .hashing import mix, unique
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,31 +69,17 @@ def agreement(signature: NDArray[np.uint64], signatures: NDArray[np.uint64]) -> 
     return share
 
 
-def standard_error(jaccard: float, count: int) -> float:
-    """Return the standard deviation of the estimate of *jaccard* from *count* functions: √(J(1 - J) / n).
-
-    Raises `ConfigurationError` for a similarity that is not from 0 to 1 and for a count below 1.
-    """
-    require_number("jaccard", jaccard)
-    if not 0 <= jaccard <= 1:
-        raise ConfigurationError(f"jaccard is {jaccard}: use a similarity from 0 to 1.")
-    require_whole("count", count, 1)
-    return float((jaccard * (1 - jaccard) / count) ** 0.5)
-
-
 def datasketch(hashes: NDArray[np.uint32], count: int = 128, seed: int = 1) -> NDArray[np.uint64]:
     """Return the signature that the library datasketch makes; uint64[count].
 
-    This serves to compare texts with signatures that its releases 1.1.3 to 1.10 have stored, or 2.0 with
-    ``scheme="legacy"``. Do not make new ones: the product below overflows, so that the functions are not
-    quite universal.
-
-    *hashes* (uint32[m]) are the first four bytes of each element's SHA-1, little-endian. The functions are
-    ``(a x + b) mod 2⁶⁴ mod (2⁶¹ - 1) mod 2³²``, with a and b from ``RandomState(seed)``. Raises
-    `ConfigurationError` for a count below 1 and for a seed that is not from 0 to 2³² - 1.
+    This compares texts with signatures that its releases 1.1.3 to 1.10 have stored, or 2.0 with
+    ``scheme="legacy"``. *hashes* (uint32[m]) are the first four bytes of each element's SHA-1, little-endian.
+    The functions are ``(a x + b) mod 2⁶⁴ mod (2⁶¹ - 1) mod 2³²``, with a and b from ``RandomState(seed)``.
     """
     _require_functions(count, seed)
-    a, b = _coefficients(count, seed)
+    random = np.random.RandomState(seed)  # the library's; newer generators give other numbers
+    drawn = [random.randint(low, _MERSENNE, dtype=np.uint64) for _ in range(count) for low in (1, 0)]
+    a, b = np.array(drawn, np.uint64).reshape(count, 2, 1).swapaxes(0, 1)
     signature = _minima(lambda part: ((a * part + b) % _MERSENNE) & _LOW, hashes.astype(np.uint64), count)
     return np.minimum(signature, _LOW)
 
@@ -97,14 +87,6 @@ def datasketch(hashes: NDArray[np.uint32], count: int = 128, seed: int = 1) -> N
 def _require_functions(count: int, seed: int) -> None:
     require_whole("The number of hash functions", count, 1)
     require_whole("A seed", seed, 0, 2**32 - 1)
-
-
-@lru_cache(maxsize=8)
-def _coefficients(count: int, seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    random = np.random.RandomState(seed)  # the library's; newer generators give other numbers
-    drawn = [random.randint(low, _MERSENNE, dtype=np.uint64) for _ in range(count) for low in (1, 0)]
-    a, b = np.array(drawn, np.uint64).reshape(count, 2, 1).swapaxes(0, 1)
-    return a, b
 
 
 def _minima(
@@ -119,3 +101,50 @@ def _minima(
     for start in range(0, len(hashes), step):
         np.minimum(minima, function(hashes[start : start + step]).min(axis=1), out=minima)
     return minima
+
+
+def bottom_k(hashes: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
+    """Return the *k* least distinct *hashes* (uint64[n]), ascending; uint64[k], filled up with `EMPTY`."""
+    least = unique(hashes)[:k]
+    return np.concatenate((least, np.full(k - len(least), EMPTY)))
+
+
+def bottom_k_jaccard(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Estimate the Jaccard similarity of one text (uint64[k]) with m others (uint64[m, k]); float64[m].
+
+    Given uint64[m, k] twice, it compares pair by pair. Texts without shingles have similarity 0. The k least
+    values of both sketches together are a fair sample of the union, and the share of them that is in both
+    counts. The standard error is √(J(1 - J) / k) at most.
+    """
+    _, new, again = _merged(sketch, sketches)
+    rank = np.cumsum(new, axis=1)
+    complete = (sketches[:, -1] == EMPTY) & (sketch[..., -1] == EMPTY)
+    sampled = (rank <= sketch.shape[-1]) | complete[:, np.newaxis]
+    union = np.count_nonzero(new & sampled, axis=1)
+    share: NDArray[np.float64] = np.count_nonzero(again & sampled, axis=1) / np.maximum(union, 1)
+    return share
+
+
+def bottom_k_containment(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Estimate what share of one text (uint64[k]) is in each of m others (uint64[m, k]); float64[m].
+
+    Up to the lesser of their largest values, both sketches have every shingle of their texts. What the text
+    has there is a fair sample of it: of about k shingles if the other is no longer, of k |text| / |other| if
+    it is. Where the sample is empty the answer is 0.
+    """
+    bound = np.minimum(sketches[:, -1:], sketch[-1])
+    own = np.count_nonzero((sketch <= bound) & (sketch != EMPTY), axis=1)
+    both, _, again = _merged(sketch, sketches)
+    share: NDArray[np.float64] = np.count_nonzero(again & (both <= bound), axis=1) / np.maximum(own, 1)
+    return share
+
+
+def _merged(
+    sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return the values of both sketches, ascending, which are new, and which repeated; [m, 2k] each."""
+    both = np.sort(np.concatenate((np.broadcast_to(sketch, sketches.shape), sketches), axis=1), axis=1)
+    again = np.zeros(both.shape, np.bool_)
+    np.equal(both[:, 1:], both[:, :-1], out=again[:, 1:])
+    filled = both != EMPTY
+    return both, ~again & filled, again & filled

@@ -11,100 +11,57 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import regex
 
-from .hashing import unique
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
-
-#: A function that takes long gets no more characters at once.
-PIECE = 1 << 14
-
-
-def cut(text: str) -> Iterator[str]:
-    """Cut *text* into parts of `PIECE` characters."""
-    return (text[start : start + PIECE] for start in range(0, len(text), PIECE))
-
-
-def encoded(text: str, encoding: str = "utf-8") -> bytes:
-    """Encode *text*, which may have lone surrogates; these take many times as long as other characters."""
-    if len(text) <= PIECE or text.isascii():
-        return text.encode(encoding, "surrogatepass")
-    return b"".join(piece.encode(encoding, "surrogatepass") for piece in cut(text))
-
-
-def decoded(data: bytes, encoding: str) -> str:
-    """Decode what `encoded` gives, if each of its characters has as many bytes as any other."""
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError:
-        pieces = (data[start : start + PIECE] for start in range(0, len(data), PIECE))
-        return "".join(piece.decode(encoding, "surrogatepass") for piece in pieces)
-
 
 # Zero-width and bidi controls, soft hyphens, variation selectors, fillers: no reader sees them.
 _INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
 _MARK = regex.compile(r"\p{M}")
-# Long runs of combining marks: unicodedata sorts them in time that grows with the square of their length.
-# Halfwidth voiced sound marks are letters that become combining marks when they are folded.
-_LONG_RUN = regex.compile(r"[\p{M}\uFF9E\uFF9F]{32,}")
-# Characters that are never composed with the character before them.
-_ALONE = regex.compile(r"[^\p{M}\p{Hangul}\uFF9E\uFF9F]")
-#: Longer texts are folded in pieces, which takes more time in all.
-_LONG = 1 << 16
+# More combining marks in a row than any text needs: unicodedata sorts them in time that grows with the square
+# of their number. Halfwidth voiced sound marks are letters that become combining marks when they are folded.
+_TOO_MANY = regex.compile(r"(?<=[\p{M}\uFF9E\uFF9F]{32})[\p{M}\uFF9E\uFF9F]+")
 _IOTA = "\u03b9"
-_SPACE = 32
 _ASCII = bytes(range(128))
+_CONTROLS = bytes([*range(10), *range(11, 32), 127])
 #: Up to so many different characters are replaced one at a time, which is quicker than folding all of a text.
 _FEW = 16
-#: Combining marks that are decomposed together.
-_PART = 32
 
 
 def normalise(text: str) -> str:
     """Fold compatibility forms and case, remove what is invisible, tidy white space; idempotent.
 
     What is left of white space is one space between words and one newline between paragraphs. The folding is
-    that of ``toNFKC_Casefold`` (Unicode Standard, section 3.13).
+    that of ``toNFKC_Casefold`` (Unicode Standard, section 3.13). A lone surrogate becomes a question mark; of
+    a run of combining marks 32 are kept.
     """
     if not text:  # most titles and short lines of plain texts are empty
         return ""
     folded: str | None
-    if len(text) > _LONG and not text.isascii():
-        # What is written in C holds the interpreter lock until it has done all that it is given.
-        shown = "".join(_INVISIBLE.sub("", each) for each in cut(text))
-        folded = "".join(map(_folded, _pieces(shown)))
-    elif (folded := _plainly_folded(text)) is not None:
-        stripped = [line.strip(" ") for line in folded.split("\n")]
-        tidied = "\n".join(line for line in stripped if line)
-        if _is_tidy(tidied):
-            return tidied
+    if text.isascii():
+        folded = text.lower()
     else:
-        folded = _fold(_INVISIBLE.sub("", text))
-    lines = map(_tidy, folded.splitlines())
-    return "\n".join(line for line in lines if line)
+        text = text.encode("utf-8", "replace").decode()
+        folded = _plainly_folded(text)
+    if folded is not None and "  " not in folded and not _has_controls(folded.encode()):
+        lines = [line.strip(" ") for line in folded.split("\n")]
+    else:
+        folded = _fold(_TOO_MANY.sub("", _INVISIBLE.sub("", text))) if folded is None else folded
+        lines = [*map(_tidy, folded.splitlines())]
+    return "\n".join([line for line in lines if line])
 
 
 def composed(text: str) -> str:
     """Return *text* in the form NFC, where an accent is no character of its own if it need not be."""
-    if text.isascii():
-        return text
-    pieces = _pieces(text)
-    return "".join(
-        piece if unicodedata.is_normalized("NFC", piece) else _normalize("NFC", piece) for piece in pieces
-    )
+    return text if text.isascii() else unicodedata.normalize("NFC", _TOO_MANY.sub("", text))
 
 
-def _folded(shown: str) -> str:
-    """Fold a piece of text from which invisible characters are removed."""
-    folded = _plainly_folded(shown)
-    return _fold(shown) if folded is None else folded
+def _has_controls(data: bytes) -> bool:
+    return len(data.translate(None, _CONTROLS)) < len(data)
 
 
 def _plainly_folded(text: str) -> str | None:
@@ -112,10 +69,8 @@ def _plainly_folded(text: str) -> str | None:
 
     Returns None if the text cannot be folded in this way.
     """
-    if text.isascii():
-        return text.lower()
     changes = []
-    for character in _distinct(_beyond_ascii(encoded(text))):
+    for character in set(_beyond_ascii(text)):
         alone = _fold_alone(character)
         if alone is None:
             return None
@@ -125,21 +80,15 @@ def _plainly_folded(text: str) -> str | None:
         return None
     for change in changes:
         text = text.replace(*change)
-    data = text.encode()
     # ASCII characters combine with marks alone, of which there are none.
-    if not unicodedata.is_normalized("NFKC", _beyond_ascii(data)):
+    if not unicodedata.is_normalized("NFKC", _beyond_ascii(text)):
         return None
-    return data.lower().decode()  # of bytes, ASCII letters alone
+    return text.encode().lower().decode()  # of bytes, ASCII letters alone
 
 
-def _beyond_ascii(data: bytes) -> str:
-    """Return the characters of UTF-8 that are not ASCII: their bytes are all beyond ASCII."""
-    return data.translate(None, _ASCII).decode("utf-8", "surrogatepass")
-
-
-def _distinct(text: str) -> str:
-    points = np.frombuffer(encoded(text, "utf-32-le"), "<u4")
-    return unique(points).tobytes().decode("utf-32-le", "surrogatepass")
+def _beyond_ascii(text: str) -> str:
+    """Return the characters of *text* that are not ASCII: their bytes are all beyond ASCII."""
+    return text.encode().translate(None, _ASCII).decode()
 
 
 @lru_cache(maxsize=1 << 14)
@@ -150,57 +99,15 @@ def _fold_alone(character: str) -> str | None:
     return None if _MARK.search(shown + folded) or not folded.isprintable() else folded
 
 
-def _is_tidy(text: str) -> bool:
-    """Whether *text*, of stripped lines that are not empty, has no white space but single spaces."""
-    units = np.frombuffer(text.encode(), np.uint8)
-    white = units <= _SPACE
-    if np.count_nonzero(white[1:] & white[:-1]):
-        return False
-    return int(np.count_nonzero(units < _SPACE)) == text.count("\n")
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Cut *text* where that does not change how it is folded.
-
-    Folding a long text at once would hold the interpreter lock for long.
-    """
-    start = 0
-    while len(text) - start > PIECE:
-        alone = _ALONE.search(text, start + PIECE, concurrent=True)
-        stop = alone.start() if alone else len(text)
-        yield text[start:stop]
-        start = stop
-    yield text[start:]
-
-
 def _fold(text: str) -> str:
     if unicodedata.is_normalized("NFKC", text):
         folded = text.casefold()
         if _IOTA not in folded and unicodedata.is_normalized("NFKC", folded):
             return folded
     # NFD first, because folding U+0345 (a combining mark) gives an iota: marks must be in order by then.
-    folded = _normalize("NFD", text).casefold()
-    folded = _normalize("NFKC", folded).casefold()
-    return _normalize("NFKC", folded)
-
-
-def _normalize(form: Literal["NFC", "NFD", "NFKC"], text: str) -> str:
-    """Do what ``unicodedata.normalize`` does, in time linear in the length of runs of combining marks."""
-    decomposed: Literal["NFD", "NFKD"] = "NFKD" if form == "NFKC" else "NFD"
-    return unicodedata.normalize(form, _LONG_RUN.sub(lambda run: _ordered(decomposed, run[0]), text))
-
-
-def _ordered(form: Literal["NFD", "NFKD"], run: str) -> str:
-    """Decompose a run of combining marks and put it into canonical order (Unicode Standard, section 3.11)."""
-    if unicodedata.is_normalized(form, run):
-        return run
-    parts = (unicodedata.normalize(form, run[start : start + _PART]) for start in range(0, len(run), _PART))
-    points = np.frombuffer("".join(parts).encode("utf-32-le"), "<u4")
-    marks, which = np.unique(points, return_inverse=True)
-    classes = np.array([unicodedata.combining(chr(mark)) for mark in marks], np.uint8)[which]
-    # A mark changes places with other marks, not with a character of class 0.
-    order = np.lexsort((classes, np.cumsum(classes == 0)))
-    return points[order].tobytes().decode("utf-32-le")
+    folded = _TOO_MANY.sub("", unicodedata.normalize("NFD", text)).casefold()
+    folded = unicodedata.normalize("NFKC", folded).casefold()
+    return unicodedata.normalize("NFKC", folded)
 
 
 def _tidy(line: str) -> str:
@@ -226,23 +133,32 @@ _ALIKE = str.maketrans("ıёşţيىك", "iеșțییک")
 _BMP, _CODE_POINTS = 0x10000, 0x110000
 
 
-def fold_letters(text: str) -> str:
-    """Return normalised *text* without the marks that its writers may leave out, and with digits of ASCII.
+def code_points(text: str) -> NDArray[np.uint8 | np.uint16 | np.uint32]:
+    """Return the code points of *text*, which has no lone surrogates, as its letters are reduced.
 
-    Of letters with several code points one is taken. Unicode calls such replacements foldings.
+    Marks that writers may leave out are left out, digits are those of ASCII, and of letters with several code
+    points one is taken. Unicode calls such replacements foldings. They are uint8[n] if *text* is ASCII, else
+    uint16[n] or uint32[n].
     """
     if text.isascii():
-        return text
-    data = encoded(text, "utf-16-le")
-    if len(data) == 2 * len(text):
-        return _reduce(data, "utf-16-le", _table_of_bmp())
-    return _reduce(encoded(text, "utf-32-le"), "utf-32-le", _table())
-
-
-def _reduce(data: bytes, encoding: str, table: NDArray[np.uint16 | np.uint32]) -> str:
+        return np.frombuffer(text.encode(), np.uint8)
+    points: NDArray[np.uint16 | np.uint32] = np.frombuffer(text.encode("utf-16-le"), "<u2")
+    table: NDArray[np.uint16 | np.uint32] = _table_of_bmp()
+    if len(points) > len(text):
+        points, table = np.frombuffer(text.encode("utf-32-le"), "<u4"), _table()
     # No code point is beyond the table, but to take without a look whether one is takes a third of the time.
-    reduced = table.take(np.frombuffer(data, table.dtype), mode="clip")
-    return decoded(reduced[reduced > 0].tobytes(), encoding)
+    reduced = table.take(points, mode="clip")
+    return reduced[reduced > 0]
+
+
+def text_of(points: NDArray[np.uint8 | np.uint16 | np.uint32]) -> str:
+    """Return the text of `code_points`."""
+    return points.tobytes().decode(("ascii", "utf-16-le", "", "utf-32-le")[points.itemsize - 1])
+
+
+def fold_letters(text: str) -> str:
+    """Return normalised *text* with its letters reduced as `code_points` does it."""
+    return text if text.isascii() else text_of(code_points(text))
 
 
 @cache

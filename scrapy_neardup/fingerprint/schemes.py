@@ -1,30 +1,31 @@
-"""The schemes that there are, by name. docs/schemes.md says what each is for."""
+"""Schemes: under which keys a text is filed, and which of the texts met there are candidates.
+
+In every scheme a key is 64 bits in a sorted table, and a lookup finds a range of the table. Candidates are
+verified in the same way for all schemes. docs/schemes.md says what each is for.
+"""
 
 from __future__ import annotations
 
 import difflib
-from abc import abstractmethod
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.arguments import require_type
+from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.index.tables import LAYOUTS, Family
+from scrapy_neardup.index.tables import DISTANCE, EQUAL, LAYOUTS, NO_KEY, TABLES, Family
 
-from .anchors import anchors
 from .bands import SUPER_SHINGLES, Bands, choose_bands
-from .bottomk import bottom_k
-from .bottomk import jaccard as bottom_k_jaccard
-from .minhash import EMPTY, MinHash
-from .scheme import Scheme
+from .hashing import constant, of_text
+from .minhash import EMPTY, MinHash, bottom_k, bottom_k_jaccard
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .scheme import Pairs
-    from .terms import Terms
+    from .hashing import Hashes, Terms
 
 #: The length of an anchor: in words, and in characters of a script without spaces, see `Terms.shingles`.
 ANCHOR = (8, 12)
@@ -35,6 +36,100 @@ COMPONENTS = 128
 #: What a missed copy weighs when bands are chosen. A candidate too many weighs the rest of 1: it is still to
 #: be verified.
 MISS_WEIGHT = 0.9
+#: The bits of an anchor from this one on say in which part it is.
+_PART = constant(40)
+
+
+class Pairs(NamedTuple):
+    """n pairs of documents that have a key in common."""
+
+    #: Bits in which their fingerprints differ: uint8[n].
+    distance: NDArray[np.uint8]
+    #: How many further keys they share: int[n].
+    shared: NDArray[np.integer]
+    #: Their records, with the scheme's own fields: [n], or [] for one document in all pairs.
+    a: NDArray[Any]
+    b: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Scheme(ABC):
+    """What all schemes have in common. A scheme ignores the options that it has no use for.
+
+    *tables* is the number of permuted tables of the fingerprint: 4, or 10 or 20 for 10⁸ documents and more.
+    *distance* says in how many bits the fingerprints of candidates may differ, *threshold* how similar
+    candidates are at least. Raises `ConfigurationError` for options that cannot work.
+    """
+
+    tables: int = TABLES
+    distance: int = DISTANCE
+    threshold: float = 0.5
+
+    name: ClassVar[str]
+    #: A key that more documents share than this is no evidence (0: any is).
+    most: ClassVar[int] = 0
+    #: The fields that are kept of a document beside those that all schemes keep: a NumPy type.
+    record: ClassVar[tuple[tuple[str, str], ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("tables", "distance"):
+            require_whole(name, getattr(self, name))
+        require_number("threshold", self.threshold)
+        if self.tables not in LAYOUTS:
+            raise ConfigurationError(f"tables is {self.tables}: use one of {sorted(LAYOUTS)}.")
+        most = LAYOUTS[self.tables].max_distance
+        if not 0 <= self.distance <= most:
+            raise ConfigurationError(
+                f"{self.tables} tables find fingerprints within 0 to {most} bits, not {self.distance}: "
+                "use a distance in that range."
+            )
+        if not 0 < self.threshold < 1:
+            raise ConfigurationError(f"threshold is {self.threshold}: use a similarity between 0 and 1.")
+
+    @property
+    def simhash(self) -> tuple[Family, ...]:
+        """The tables of the fingerprint, if it is filed: one family or none."""
+        return ()
+
+    @property
+    def keys(self) -> int:
+        """How many further keys a document has. Lookups find documents with an equal one."""
+        return 0
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The tables of the scheme: those of the fingerprint, then those of further keys."""
+        return (*self.simhash, *((Family(EQUAL, self.keys),) if self.keys else ()))
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """What the header of an index says of the scheme."""
+        return {"scheme": self.name}
+
+    def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
+        """Return the further keys of several texts, uint64[texts, keys], and what is kept of each.
+
+        *shingles* are those of which sketches are made. What is kept is of type `record`.
+        """
+        texts = len(shingles.bounds) - 1
+        return np.empty((texts, 0), np.uint64), [b""] * texts
+
+    @abstractmethod
+    def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
+        """Tell which pairs are candidates; bool[n]."""
+
+
+def anchors(shingles: Hashes, count: int = ANCHORS) -> NDArray[np.uint64]:
+    """Return the anchors of several texts: a few long shingles, the same ones in every copy.
+
+    *shingles* are divided into *count* parts (a power of two) by some bits of their hashes, and the least of
+    each part is taken (Broder 1997), or NO_KEY if there is none; uint64[texts, count].
+    """
+    values, bounds = shingles
+    least = np.full((len(bounds) - 1) * count, NO_KEY, np.uint64)
+    parts = (values >> _PART & constant(count - 1)).view(np.int64)
+    np.minimum.at(least, parts + of_text(bounds, count), values)
+    return least.reshape(-1, count)
 
 
 class SimHash(Scheme):
@@ -51,10 +146,7 @@ class SimHash(Scheme):
 
 
 class Anchored(SimHash):
-    """Texts whose fingerprints are near, and texts that have an anchor in common.
-
-    The anchors find copies that bring much boilerplate along.
-    """
+    """Texts whose fingerprints are near, or that have an anchor in common, as copies amid boilerplate do."""
 
     name = "simhash+anchors"
     most = 64
@@ -63,8 +155,8 @@ class Anchored(SimHash):
     def keys(self) -> int:
         return ANCHORS
 
-    def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
-        return anchors(terms.shingles(*ANCHOR), self.keys), b""
+    def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
+        return anchors(terms.shingles(*ANCHOR)), [b""] * len(terms.counts)
 
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         return super().agrees(pairs) | (pairs.shared > 0)
@@ -96,9 +188,9 @@ class SuperShingles(Banded):
     name = "supershingles"
     bands = SUPER_SHINGLES
 
-    def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
-        components = _min_hash(self.bands.bands * self.bands.rows, seed).signature(shingles)
-        return self.bands.keys(components[np.newaxis])[:, 0], b""
+    def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
+        components = _signatures(shingles.each(), self.bands.bands * self.bands.rows, seed)
+        return self.bands.keys(components).T, [b""] * len(components)
 
 
 class MinHashBands(Banded):
@@ -111,10 +203,10 @@ class MinHashBands(Banded):
     def bands(self) -> Bands:
         return choose_bands(self.threshold, COMPONENTS, MISS_WEIGHT)
 
-    def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
+    def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
         # The lower halves are kept: two of them agree by chance once in 2³².
-        components = _min_hash(COMPONENTS, seed).signature(shingles) & np.uint64(2**32 - 1)
-        return self.bands.keys(components[np.newaxis])[:, 0], components.astype("<u4").tobytes()
+        components = _signatures(shingles.each(), COMPONENTS, seed) & np.uint64(2**32 - 1)
+        return self.bands.keys(components).T, [row.tobytes() for row in components.astype("<u4")]
 
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         equal = np.count_nonzero(pairs.a["components"] == pairs.b["components"], axis=-1)
@@ -123,19 +215,19 @@ class MinHashBands(Banded):
 
 
 class BottomK(MinHashBands):
-    """Texts that share a band, and whose bottom-k samples of 128 shingles are similar.
+    """Texts whose bottom-k samples are similar, and that share a band of a MinHash of the sample.
 
-    The values of such a sample have no fixed places that could be cut into bands, so bands of a MinHash of
-    the sample are filed.
+    The values of such a sample have no fixed places that could be cut into bands.
     """
 
     name = "bottomk"
     record = (("components", f"({COMPONENTS},)<u8"),)
 
-    def sign(self, terms: Terms, shingles: NDArray[np.uint64], seed: int) -> tuple[NDArray[np.uint64], bytes]:
-        least = bottom_k(shingles, COMPONENTS)
-        keys, _ = super().sign(terms, least[least != EMPTY], seed)
-        return keys, least.astype("<u8").tobytes()
+    def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
+        least = [bottom_k(each, COMPONENTS) for each in shingles.each()]
+        components = _signatures([each[each != EMPTY] for each in least], COMPONENTS, seed)
+        keys = self.bands.keys(components & np.uint64(2**32 - 1))
+        return keys.T, [each.astype("<u8").tobytes() for each in least]
 
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         b = np.atleast_2d(pairs.b["components"])
@@ -167,6 +259,7 @@ def load_scheme(
     return SCHEMES[name](tables=tables, distance=distance, threshold=threshold)
 
 
-@lru_cache(maxsize=8)
-def _min_hash(count: int, seed: int) -> MinHash:
-    return MinHash(count, seed)
+def _signatures(texts: list[NDArray[np.uint64]], count: int, seed: int) -> NDArray[np.uint64]:
+    """Return the MinHash of each text, of *count* functions; uint64[texts, count]."""
+    functions = MinHash(count, seed)
+    return np.array([functions.signature(each) for each in texts], np.uint64).reshape(-1, count)

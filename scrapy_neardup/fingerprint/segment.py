@@ -1,9 +1,9 @@
-"""Joins the characters of Chinese text to words, by a segmenter that the user can choose."""
+"""What users can change of the tokens: a segmenter joins Chinese characters to words, stop words go."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from importlib.metadata import version
+from itertools import pairwise
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -12,10 +12,11 @@ import regex
 
 from scrapy_neardup.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .normalise import fold_letters, normalise, text_of
+from .tokens import Tokens, tokenise
 
-    from .tokens import Tokens
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
 
 # The characters that are tokens of class Han, see `tokens`.
 _HAN = regex.compile(r"[\p{Han}&&[\p{L}\p{Nl}]]", regex.V1)
@@ -77,17 +78,16 @@ def load_segmenter(name: str) -> Segmenter:
     return cast("Segmenter", segmenter)
 
 
-def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:
+def segment(tokens: Tokens, segmenter: Segmenter) -> Tokens:
     """Join the Han characters among *tokens* to the words that *segmenter* finds.
 
-    *text* is the normalised text that the tokens were made of. A word counts as one token of a script with
-    spaces, and as a number if all its characters do. Raises `ConfigurationError` if the segmenter fails or
-    changes the text.
+    A word counts as one token of a script with spaces, and as a number if all its characters do. Raises
+    `ConfigurationError` if the segmenter fails or changes the text.
     """
     han = tokens.unspaced & ~tokens.syllables
     if not han.any():
         return tokens
-    runs = "\n".join("".join(_HAN.findall(run)) for run in _HAN_RUN.findall(text))
+    runs = "\n".join("".join(_HAN.findall(run)) for run in _HAN_RUN.findall(text_of(tokens.points)))
     try:
         words = [word for word in segmenter.cut(runs) if word.strip()]
     except Exception as error:  # it may be the user's code
@@ -102,13 +102,38 @@ def segment(text: str, tokens: Tokens, segmenter: Segmenter) -> Tokens:
         )
     starts = np.ones(len(tokens), np.bool_)
     starts[han] = False
-    first = np.flatnonzero(han)[np.cumsum(lengths) - lengths]
-    starts[first] = True
+    starts[np.flatnonzero(han)[np.cumsum(lengths) - lengths]] = True
     begins = np.flatnonzero(starts)
     lasts = np.append(begins[1:], len(starts)) - 1
-    return replace(
-        tokens[starts],
-        ends=tokens.ends[lasts],
-        unspaced=(tokens.unspaced & ~han)[starts],
-        numbers=np.logical_and.reduceat(tokens.numbers, begins),
-    )
+    places = np.stack((tokens.places[begins, 0], tokens.places[lasts, 1]), axis=1)
+    numbers = np.logical_and.reduceat(tokens.numbers, begins)
+    syllables = tokens.syllables[starts]
+    return Tokens(tokens.points, places, syllables, syllables, tokens.letters[starts], numbers)
+
+
+def stop_words(languages: Iterable[str]) -> frozenset[str]:
+    """Return the stop words of *languages* (ISO 639-1 codes) as tokens of this package.
+
+    Raises `ConfigurationError` for a language without a list and if the package is missing.
+    """
+    try:
+        import stopwordsiso
+    except ImportError as error:
+        raise ConfigurationError("Stop words need: pip install 'scrapy-neardup[stopwords]'.") from error
+    wanted = sorted(set(languages))
+    if missing := [language for language in wanted if not stopwordsiso.has_lang(language)]:
+        known = ", ".join(sorted(stopwordsiso.langs()))
+        raise ConfigurationError(f"No stop words for {', '.join(missing)}; there are some for {known}.")
+    listed = (tokenise(fold_letters(normalise(entry))) for entry in stopwordsiso.stopwords(wanted))
+    # An entry of several tokens, such as "can't" or a phrase, is left out; but a Chinese word is one token in
+    # segmented text. Numbers are left out, too, since some pages differ in nothing else.
+    whole = (entry for entry in listed if len(entry.words) == 1 or entry.unspaced.all())
+    return frozenset("".join(entry.words) for entry in whole if entry.words and not entry.numbers.all())
+
+
+def without(tokens: Tokens, words: Collection[str]) -> Tokens:
+    """Leave out those *tokens* that are in *words*. If none of a text would be left, all of it are kept."""
+    kept = np.fromiter((word not in words for word in tokens.words), np.bool_, len(tokens))
+    for start, stop in pairwise(tokens.bounds):
+        kept[start:stop] |= not kept[start:stop].any()
+    return tokens[kept]

@@ -1,26 +1,71 @@
-"""The signature of a text: enough to find and judge its near-duplicates, and nothing to read."""
+"""The signature of a text, which finds and judges its near-duplicates, and the parameters it is made with."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
+
+from scrapy_neardup.arguments import require_type, require_whole
+from scrapy_neardup.errors import ConfigurationError
 
 from .values import FIGURES, TITLE, WORDS
+
+#: What a feature that occurs n times weighs in the vote: 1, √n, 1 + log n, or n; or ``keywords``: n² if it is
+#: long among those of the text.
+Weight = Literal["set", "sqrt", "log", "tf", "keywords"]
+
+#: Of what SimHash takes shingles: of tokens (words; in scripts without spaces, letters), or of characters
+#: with the spaces and signs between them.
+Units = Literal["tokens", "characters"]
+
+VERSION = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The parameters of a signature. docs/fingerprint.md has the evidence for the defaults."""
+
+    #: Units of one SimHash feature. Kana, Thai, Lao, Khmer and Myanmar letters are taken at least by two.
+    shingle: int = 1
+    units: Units = "tokens"
+    weight: Weight = "keywords"
+    #: Paragraphs of fewer letters are left out; a Han character counts as three letters. 0 keeps all.
+    min_paragraph: int = 60
+    #: Words of one shingle of the sketch; in scripts without spaces nine characters for five.
+    sketch_shingle: int = 5
+    #: ISO 639-1 codes of languages, separated by commas, whose stop words are left out.
+    stop_words: str = ""
+    #: What joins Han characters to words: "" (nothing), "rjieba", or the import path of a `Segmenter`.
+    segmenter: str = ""
+    #: Grows when normalisation, tokens or hashes change.
+    version: int = VERSION
+
+    def __post_init__(self) -> None:
+        for name in ("shingle", "sketch_shingle", "min_paragraph", "version"):
+            require_whole(name, getattr(self, name))
+        for name in ("stop_words", "segmenter"):
+            require_type(name, getattr(self, name), str, "text, a str")
+        if self.shingle < 1 or self.sketch_shingle < 1:
+            raise ConfigurationError("A shingle has at least 1 token.")
+        if self.units not in get_args(Units):
+            raise ConfigurationError(f"units is one of {', '.join(get_args(Units))}, not {self.units!r}.")
+        if self.weight not in get_args(Weight):
+            raise ConfigurationError(f"weight is one of {', '.join(get_args(Weight))}, not {self.weight!r}.")
+        if self.min_paragraph < 0:
+            raise ConfigurationError("min_paragraph is 0 (keep all paragraphs) or a number of letters.")
+        if self.version != VERSION:
+            raise ConfigurationError(f"This release makes features of version {VERSION}, not {self.version}.")
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The keys of one text and what verifies a match.
-
-    Signatures compare only if they were made with the same features, scheme and seed.
-    """
+    """What is kept of a text. Signatures compare if their features, scheme and seed are the same."""
 
     #: 64-bit SimHash.
     fingerprint: int
-    #: 128-bit hash of the normalised text, short lines and title, which is equal if all of them are: 16
-    #: bytes.
+    #: 128-bit hash of the normalised text, short lines and title.
     digest: bytes
-    #: Tokens that the fingerprint was made of; of a script without spaces two characters count
-    #: as one, or four letters.
+    #: Its tokens; of a script without spaces two characters count as one, or four letters.
     tokens: int
     #: Distinct shingles that the sketch was made of.
     shingles: int

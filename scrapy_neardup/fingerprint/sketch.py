@@ -10,17 +10,14 @@ many bins of one bit say more per byte than few bins of many bits.
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import distinct_each
-from .murmur import constant, mix
+from .hashing import Hashes, constant, distinct_each, mix, of_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
 #: Bins of a sketch, one bit each.
@@ -29,89 +26,64 @@ BINS = 768
 SIZE = BINS // 8
 
 _BINS, _ONE = constant(BINS), constant(1)
-_HALF, _LOW = constant(32), constant(0xFFFFFFFF)
-# Bins are equal parts of the range of hashes.
-_STARTS = np.array([-(-(bin_ << 64) // BINS) for bin_ in range(BINS)], np.uint64)
+_HALF = constant(32)
 # The bins that an empty bin may borrow from, in this order. They are the same for every text, and part of the
 # format.
 _LENDERS = (
     (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS)).astype(np.intp).reshape(BINS, 64)
 )
-#: Lenders that are asked first, as nearly all bins take from one of them: intp[BINS, 8].
-_LENDERS_FIRST = np.ascontiguousarray(_LENDERS[:, :8])
+#: Lenders that are asked first, as nearly all bins take from one of them: intp[BINS, 6].
+_LENDERS_FIRST = np.ascontiguousarray(_LENDERS[:, :6])
 # Which bit of a borrowed minimum a bin takes: another one than the lender, which it would only repeat.
 _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 
 
 def sketch(shingles: NDArray[np.uint64]) -> tuple[bytes, int]:
     """Sketch a text from its shingle hashes (uint64[n]): `SIZE` bytes, and the number of distinct hashes."""
-    return sketch_each([shingles])[0]
+    return sketch_each(Hashes.of([shingles.copy()]))[0]
 
 
-def sketch_each(texts: Sequence[NDArray[np.uint64]]) -> list[tuple[bytes, int]]:
-    """Return the `sketch` of each of several texts."""
-    # The hashes of all texts stand in one array, and so do their bins: those of each text after those of the
-    # one before.
-    hashes = np.concatenate(texts)
-    at, bounds = distinct_each(hashes, np.array([*accumulate(map(len, texts), initial=0)]))
-    hashes = hashes.take(at)
-    places = bounds.tolist()
-    bins = _bins(hashes)
-    if len(texts) > 1:
-        bins += np.arange(0, len(texts) * BINS, BINS).repeat(bounds[1:] - bounds[:-1])
-    minima = np.zeros(len(texts) * BINS, np.uint64)
+def sketch_each(shingles: Hashes) -> list[tuple[bytes, int]]:
+    """Return the `sketch` of each of several texts. Their shingles are sorted in place."""
+    (hashes, bounds), _ = distinct_each(shingles)
+    bins = _bins(hashes) + of_text(bounds, BINS)  # those of each text come after those of the one before
+    texts = len(bounds) - 1
+    minima = np.zeros(texts * BINS, np.uint64)
     minima[bins[::-1]] = hashes[::-1]  # of several hashes of one bin the last one written stays
     filled = np.zeros(len(minima), np.bool_)
     filled[bins] = True
-    empty = _borrow(minima, filled)
-    for number in {*(empty // BINS).tolist()}:
-        if len(own_hashes := hashes[places[number] : places[number + 1]]):
-            own = empty[empty // BINS == number]
-            minima[own] = _next_hashes(own_hashes, own % BINS)
-    bits = minima & _ONE  # the lowest bit, which has next to no part in the order of hashes
-    packed = np.packbits(bits.astype(np.uint8)).tobytes()
-    return [
-        (packed[number * SIZE : (number + 1) * SIZE], stop - start)
-        for number, (start, stop) in enumerate(pairwise(places))
-    ]
+    _borrow(minima, filled)
+    packed = np.packbits((minima & _ONE).astype(np.bool_)).tobytes()
+    sketches = (packed[start : start + SIZE] for start in range(0, texts * SIZE, SIZE))
+    return [(each, stop - start) for each, (start, stop) in zip(sketches, pairwise(bounds), strict=True)]
 
 
-def _borrow(minima: NDArray[np.uint64], filled: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _borrow(minima: NDArray[np.uint64], filled: NDArray[np.bool_]) -> None:
     """Let each empty bin take the minimum of the first of its lenders that is *filled*.
 
-    *minima* (uint64[texts * BINS]) is changed. Returns the places of the bins none of whose lenders is
-    filled.
+    *minima* (uint64[texts * BINS]) is changed. In a text of few shingles no lender may be filled: then it is
+    the minimum of the first bin that is.
     """
     empty = (~filled).nonzero()[0]
     for lenders in (_LENDERS_FIRST, _LENDERS):
         if not len(empty):
-            break
+            return
         bins = empty % BINS
         asked = lenders.take(bins, axis=0)
-        asked += (empty - bins)[:, np.newaxis]
-        found = filled.take(asked)
-        first = found.argmax(axis=1)
-        first += np.arange(0, asked.size, asked.shape[1])
-        minima[empty] = minima.take(asked.take(first)) >> _BIT.take(bins)
-        empty = empty[~found.take(first)]
-    return empty
-
-
-def _next_hashes(hashes: NDArray[np.uint64], bins: NDArray[np.intp]) -> NDArray[np.uint64]:
-    """Return what empty *bins* take if none of their lenders is filled.
-
-    It is the next one of *hashes*, those of a text in ascending order, after the start of the first lender;
-    or the last of them, if none comes after.
-    """
-    after = hashes.searchsorted(_STARTS.take(_LENDERS[bins, 0]))
-    taken: NDArray[np.uint64] = hashes.take(after, mode="clip") >> _BIT.take(bins)
-    return taken
+        if len(filled) > BINS:
+            asked += (empty - bins)[:, np.newaxis]
+        taken = asked[np.arange(len(empty)), filled.take(asked).argmax(axis=1)]
+        minima[empty] = minima.take(taken) >> _BIT.take(bins)
+        empty = empty[~filled.take(taken)]
+    if len(empty):
+        rows = minima.reshape(-1, BINS)
+        first = rows[np.arange(len(rows)), filled.reshape(-1, BINS).argmax(axis=1)]
+        minima[empty] = first.take(empty // BINS) >> _BIT.take(empty % BINS)
 
 
 def _bins(hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return hash * BINS >> 64, computed in two halves because the product has up to 74 bits."""
-    high, low = hashes >> _HALF, hashes & _LOW
-    return ((high * _BINS + (low * _BINS >> _HALF)) >> _HALF).view(np.int64)
+    """Return which of `BINS` equal parts of the range the upper half of each hash is in."""
+    return ((hashes >> _HALF) * _BINS >> _HALF).view(np.int64)
 
 
 def similarity(

@@ -6,19 +6,22 @@ of a page with more the same sample as of every other one.
 
 from __future__ import annotations
 
+from hashlib import blake2b
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import regex
 
-from .hashing import unique
-from .murmur import constant, hash_slices, mix
-from .tokens import tokenise
+from .hashing import Hashes, below, constant, distinct_each, mix
+from .normalise import fold_letters
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from .terms import Terms
+    from .hashing import Terms
 
 #: How many values are kept of the numbers in the text, of the title's words, and of the figures and words in
 #: short lines; each takes 2 bytes.
@@ -30,7 +33,8 @@ _SPACE = 32
 _HOURS = regex.compile(
     r"(?<![\d:.])(?:[01]?\d|2[0-4]):[0-5]\d ?[-\u2010-\u2015~\u301C] ?(?:[01]?\d|2[0-4]):[0-5]\d(?![\d:])"
 )
-_SHORT, _ONE = constant(48), constant(1)
+_TOKENS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
+_SHORT, _BEFORE = constant(48), constant(3)
 
 
 class Others(NamedTuple):
@@ -52,10 +56,19 @@ class Others(NamedTuple):
         return np.minimum(self.added, self.lacking)
 
 
-def pack(hashes: NDArray[np.uint64], most: int) -> bytes:
-    """Pack the hashes of a text's values (uint64[n]): the greatest *most* of their upper halves' halves."""
-    short = unique(hashes >> _SHORT)[::-1][:most].astype("<u2").tobytes()
-    return short + bytes(2 * most - len(short))  # zero stands for none
+def pack(*kinds: tuple[Hashes, int]) -> list[list[bytes]]:
+    """Pack values of several kinds, each of several texts: of each the upper 16 bits of the greatest.
+
+    A kind says how many of a text are kept, each in 2 bytes; zero stands for none.
+    """
+    rows = Hashes.of([each for hashes, _ in kinds for each in hashes.each()])
+    (values, bounds), _ = distinct_each(Hashes(rows.values >> _SHORT, rows.bounds))
+    data = values.astype("<u2")
+    parts = iter([data[start:stop][::-1] for start, stop in pairwise(bounds)])
+    return [
+        [next(parts)[:most].tobytes().ljust(2 * most, b"\0") for _ in hashes.bounds[1:]]
+        for hashes, most in kinds
+    ]
 
 
 def compare(new: NDArray[np.uint16], stored: NDArray[np.uint16]) -> Others:
@@ -71,54 +84,70 @@ def compare(new: NDArray[np.uint16], stored: NDArray[np.uint16]) -> Others:
     return Others(mine - shared, theirs - shared, np.minimum(mine, theirs))
 
 
-def figures(terms: Terms) -> NDArray[np.uint64]:
-    """Hash the figures of short lines, such as 19.99, 08:15 or 2031-05-07; uint64[n].
+def figures(terms: Terms) -> Hashes:
+    """Hash the figures of short lines, such as 19.99, 08:15 or 2031-05-07.
 
     A figure is a run of numbers with a single sign between them.
     """
     tokens = terms.tokens
-    places = tokens.numbers.nonzero()[0]
-    if not len(places):
-        return np.empty(0, np.uint64)
-    starts, ends = tokens.starts.take(places), tokens.ends.take(places)
-    data = np.frombuffer(tokens.data, np.uint8)
-    joined = np.zeros(len(places) + 1, np.bool_)
-    joined[1:-1] = (starts[1:] - ends[:-1] == 1) & (data.take(ends[:-1]) > _SPACE)
-    first = (~joined[:-1]).nonzero()[0]
-    hashes = terms.hashes.take(places)
+    numbers = tokens.numbers.nonzero()[0]
+    if not len(numbers):
+        return Hashes(np.empty(0, np.uint64), [0] * len(terms.bounds))
+    starts, ends = tokens.places[numbers].T
+    apart = (starts[1:] - ends[:-1] != 1) | (tokens.points.take(ends[:-1]) <= _SPACE)
+    first = np.concatenate(([0], apart.nonzero()[0] + 1))
+    hashes = terms.hashes.take(numbers)
     # Each number of a figure is hashed with the one before it, because their order matters.
-    before = np.zeros(len(places), np.uint64)
-    before[1:] = hashes[:-1] * joined[1:-1]
-    return np.add.reduceat(mix(hashes + (before << _ONE)), first)
+    before = hashes[:-1] * _BEFORE
+    before[apart] = 0
+    hashes[1:] += before
+    return Hashes(np.add.reduceat(mix(hashes), first), below(numbers.take(first), terms.bounds))
 
 
-def occasion(text: str, seed: int) -> NDArray[np.uint64]:
-    """Hash the first of the short lines that has hours from and to, if any; uint64[n].
+def occasion(lines: str) -> str:
+    """Return the words of the first of the short *lines* that has hours from and to; empty if none has.
 
-    As the title does, it tells one performance of a play, or one meeting of a club, from the next. *text* are
-    the normalised short lines. A line of hours alone goes with the one before it.
+    As the title does, they tell one performance of a play, or one meeting of a club, from the next. A line of
+    hours alone goes with the one before it.
     """
-    found = _HOURS.search(text) if ":" in text else None
+    found = _HOURS.search(lines) if ":" in lines else None
     if found is None:
-        return np.empty(0, np.uint64)
-    begin = text.rfind("\n", 0, found.start()) + 1
-    end = text.find("\n", found.end())
-    line = text[begin : end if end >= 0 else None]
-    if not len(tokenise(line.replace(found[0], ""))):
-        line = text[text.rfind("\n", 0, max(begin - 1, 0)) + 1 : begin] + line
-    data = " ".join(tokenise(line).words).encode("utf-8", "surrogatepass")
-    return hash_slices(data, np.array([0]), np.array([len(data)]), seed)
+        return ""
+    begin = lines.rfind("\n", 0, found.start()) + 1
+    end = lines.find("\n", found.end())
+    line = lines[begin : end if end >= 0 else None]
+    if not _TOKENS.search(line.replace(found[0], "")):
+        line = lines[lines.rfind("\n", 0, max(begin - 1, 0)) + 1 : begin] + line
+    return " ".join(_TOKENS.findall(line))
 
 
-def words(terms: Terms, short: Terms) -> NDArray[np.uint64]:
-    """Hash the words of *short* lines, and of the main text, *terms*, if that has few; uint64[n]."""
-    return np.concatenate((_words(short), _words(terms))) if terms.count <= FEW else _words(short)
+def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
+    """Hash what tells pages from others of a site: the words of titles, and occasions in short *lines*."""
+    hashes = Hashes(terms.hashes, terms.bounds)
+    told = [occasion(fold_letters(each)) if ":" in each else "" for each in lines]
+    if not any(told):
+        return hashes
+    key = seed.to_bytes(4, "little")
+    rows = [[blake2b(each.encode(), digest_size=8, key=key).digest()] if each else [] for each in told]
+    return joined(hashes, Hashes.of([np.frombuffer(b"".join(row), np.uint64) for row in rows]))
 
 
-def _words(terms: Terms) -> NDArray[np.uint64]:
-    """Hash all words that are no numbers; of syllables without spaces between them, each two neighbours."""
+def words(short: Terms, main: Terms) -> Hashes:
+    """Hash the words of the *short* lines of each text, and of the *main* text if that has few."""
+    found = _words(short)
+    if min(main.counts) > FEW:
+        return found
+    few = zip(_words(main).each(), main.counts, strict=True)
+    return joined(found, Hashes.of([each if count <= FEW else each[:0] for each, count in few]))
+
+
+def _words(terms: Terms) -> Hashes:
+    """Hash all words of each text that are no numbers; of syllables without spaces, each two neighbours."""
     tokens = terms.tokens
-    if not np.count_nonzero(tokens.syllables):
-        return terms.hashes[~tokens.numbers]
-    pairs = tokens.syllables[:-1] & tokens.syllables[1:]
-    return np.concatenate((terms.hashes[~tokens.numbers & ~tokens.syllables], terms.shingles(2)[pairs]))
+    values, pairs = terms.paired(tokens.syllables)
+    return terms.those(pairs | ~(tokens.numbers | tokens.syllables), values)
+
+
+def joined(some: Hashes, more: Hashes) -> Hashes:
+    """Put the hashes of each text in *some* and in *more* together."""
+    return Hashes.of([np.concatenate(pair) for pair in zip(some.each(), more.each(), strict=True)])

@@ -1,27 +1,101 @@
-"""Hashes of shingles depend on the order and number of their tokens and on nothing else.
-
-The sets and bags that they make are right.
-"""
+"""Hashes of tokens and shingles: no crafted ones collide; made together they are those made alone."""
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections import Counter
+from itertools import permutations
 
 import mmh3
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.hashing import distinct, distinct_each, shingle
+from scrapy_neardup.fingerprint.hashing import (
+    Hashes,
+    Terms,
+    distinct,
+    distinct_each,
+    hash_tokens,
+    mix,
+    shingle,
+)
+from scrapy_neardup.fingerprint.normalise import normalise
+from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
 
 HASHES = st.lists(st.integers(0, 2**64 - 1), max_size=60)
+SEEDS = st.integers(0, 2**32 - 1)
+WORD = st.text("abé日𐌰", min_size=1, max_size=200).filter(lambda word: len(tokenise(word)) == 1)
+WORDS = st.lists(st.sampled_from(["the", "cat", "sat", "12", "日", "本", "か", "な", "ไ"]), max_size=30).map(
+    " ".join
+)
 
 
-def tokens(*words: str) -> np.ndarray:
-    return np.array([mmh3.hash64(word, signed=False)[0] for word in words], np.uint64)
+def hashes_of(*words: str, seed: int = 0) -> list[int]:
+    return [int(hash_tokens(tokenise(word), seed)[0]) for word in words]
 
 
-@given(HASHES, st.integers(1, 6))
+def terms_of(*texts: str, longest: int = 40) -> Terms:
+    tokens = tokenise(BETWEEN.join(map(normalise, texts)))
+    return Terms(tokens, hash_tokens(tokens), tokens.bounds, longest)
+
+
+@given(WORD, WORD, SEEDS)
+def test_other_words_have_other_hashes_and_equal_ones_the_same(one: str, other: str, seed: int) -> None:
+    a, b = hashes_of(one, other, seed=seed)
+    assert (a == b) == (one == other)
+    among = hash_tokens(tokenise(f"{other} {one}, 𐌰 {one}"), seed)  # at other places, beside other planes
+    assert among[[1, 3]].tolist() == [a, a]
+
+
+def thue_morse(order: int) -> str:
+    word = "a"
+    for _ in range(order):
+        word += word.translate({97: "b", 98: "a"})
+    return word
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_crafted_words_do_not_collide(seed: int) -> None:
+    """Pairs that collide for any seed where hashes are sums without order, or polynomials modulo 2⁶⁴."""
+    words = {*map("".join, permutations("abcd"))}
+    words |= {thue_morse(order) for order in range(12)}
+    words |= {word.translate({97: "b", 98: "a"}) for word in words}
+    long = "x" * 64
+    words |= {f"a{long}b", f"b{long}a", "ab" * 128, "ba" * 128, "a" * 63, "a" * 64, "a" * 65, "a" * 256}
+    assert len({*hashes_of(*words, seed=seed)}) == len(words)
+
+
+def test_every_bit_of_a_hash_is_as_often_set() -> None:
+    hashes = hash_tokens(tokenise(" ".join(f"w{number}" for number in range(4000))))
+    shares = np.unpackbits(hashes.view(np.uint8)).reshape(-1, 64).mean(axis=0)
+    assert np.abs(shares - 0.5).max() < 0.05
+
+
+def test_mix_is_the_finaliser_of_murmur3() -> None:
+    def reference(h: int) -> int:
+        for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+            h = ((h ^ h >> 33) * multiplier) % 2**64
+        return h ^ h >> 33
+
+    values = np.random.default_rng(1).integers(0, 2**64, 1000, np.uint64)
+    assert mix(values).tolist() == [reference(int(value)) for value in values]
+
+
+# Apache Lucene, MinHashFilterTest.testIntHash and testStringHash: murmur3_x64_128 with seed 0, as URLs are
+# hashed; values retyped
+@pytest.mark.parametrize(
+    ("data", "halves"),
+    [
+        (bytes(4), (-3485513579396041028, 6383328099726337777)),
+        ("woof woof woof woof woof".encode("utf-16-le"), (7638079586852243959, 4378804943379391304)),
+    ],
+)
+def test_lucene_murmur(data: bytes, halves: tuple[int, int]) -> None:
+    assert mmh3.hash64(data, 0) == halves
+
+
+@given(HASHES, st.integers(1, 30))
 def test_a_shingle_depends_on_its_tokens_alone(values: list[int], size: int) -> None:
     array = np.array(values, np.uint64)
     together = shingle(array, size)
@@ -32,31 +106,83 @@ def test_a_shingle_depends_on_its_tokens_alone(values: list[int], size: int) -> 
         assert together.tolist() == alone
 
 
-@given(st.lists(st.lists(st.integers(0, 9), max_size=9), max_size=4))
-def test_distinct_values_of_several_texts(texts: list[list[int]]) -> None:
-    hashes = np.array([value for text in texts for value in text], np.uint64)
-    at, bounds = distinct_each(hashes, np.cumsum([0, *map(len, texts)]))
-    found = hashes[at].tolist()
-    assert [found[a:b] for a, b in pairwise(bounds.tolist())] == [sorted({*text}) for text in texts]
+@pytest.mark.parametrize("seed", range(20))
+def test_crafted_shingles_do_not_collide(seed: int) -> None:
+    words = hashes_of(*"abcde", seed=seed)
+    runs = [*permutations(words), *(pair * 2 + tuple(words[:1]) for pair in permutations(words, 2))]
+    runs += [[words["ab".index(letter)] for letter in thue_morse(order)] for order in (2, 3, 4, 5)]
+    runs += [[words["ba".index(letter)] for letter in thue_morse(order)] for order in (2, 3, 4, 5)]
+    found = [int(shingle(np.array(run, np.uint64), len(run))[0]) for run in runs]
+    assert len({*found}) == len({*map(tuple, runs)})
 
 
-def test_a_shingle_depends_on_the_order_and_number_of_its_tokens() -> None:
-    a, b = tokens("a", "b")
-    variants = [[a, b], [b, a], [a, a], [b, b], [a, b, a], [a, a, b], [b, a, a], [a], [b]]
-    hashes = [int(shingle(np.array(v, np.uint64), len(v))[0]) for v in variants]
-    assert len(set(hashes)) == len(variants)
+@given(st.lists(st.lists(st.integers(0, 9), max_size=9), min_size=1, max_size=4))
+def test_distinct_values_count_as_a_set_does(texts: list[list[int]]) -> None:
+    found, counts = distinct_each(Hashes.of([np.array(values, np.uint64) for values in texts]))
+    assert [each.tolist() for each in found.each()] == [sorted({*text}) for text in texts]
+    assert counts.tolist() == [text.count(value) for text in texts for value in sorted({*text})]
+    assert distinct(np.array(texts[0], np.uint64))[0].tolist() == sorted({*texts[0]})
 
 
-def test_shingles_of_many_tokens_do_not_collide() -> None:
-    hashes = tokens(*map(str, range(400)))
-    pairs = np.stack(np.meshgrid(hashes, hashes), axis=-1).reshape(-1, 2)
-    shingles = np.concatenate([shingle(row, 2) for row in pairs[:2000]])
-    assert len(np.unique(shingles)) == 2000
+@given(
+    st.lists(WORDS, min_size=1, max_size=3),
+    st.lists(st.tuples(st.integers(1, 14), st.integers(0, 4)), min_size=1),
+)
+def test_shingles_of_texts_of_any_sizes_in_any_order(texts: list[str], sizes: list[tuple[int, int]]) -> None:
+    together = terms_of(*texts)
+    for words, more in sizes:
+        for text, plain, mixed in zip(
+            texts, together.shingles(words).each(), together.shingles(words, words + more).each(), strict=True
+        ):
+            made = terms_of(text)
+            count = len(made.hashes)
+            assert plain.tolist() == padded(made.hashes, words)
+            expected: list[int] = []
+            marks = zip(made.tokens.unspaced, made.tokens.letters, strict=True)
+            for start, (unspaced, letter) in enumerate(marks):
+                size = (words + more * bool(unspaced)) * (1 + bool(letter))
+                if start + size <= count or not start:
+                    expected += padded(made.hashes[start : start + size], size)
+            assert mixed.tolist() == expected
 
 
-@given(HASHES)
-def test_distinct_counts_as_a_set_does(values: list[int]) -> None:
-    values = values + values[::3]
-    found, counts = distinct(np.array(values, np.uint64))
-    assert found.tolist() == sorted(set(values))
-    assert counts.tolist() == [values.count(value) for value in sorted(set(values))]
+def padded(hashes: np.ndarray, size: int) -> list[int]:
+    """Return shingles of *size*; fewer hashes make one, as if zeros came after them."""
+    if 0 < len(hashes) < size:
+        hashes = np.pad(hashes, (0, size - len(hashes)))
+    return shingle(hashes, size).tolist()
+
+
+@given(WORDS, WORDS, st.integers(1, 14), st.integers(0, 4))
+def test_what_a_shingle_is_depends_on_nothing_around_it(text: str, other: str, words: int, more: int) -> None:
+    made, longer = terms_of(text), terms_of(f"{text} {other}")
+    if len(made.hashes) >= 2 * (words + more):
+        known = Counter(made.shingles(words, words + more).values.tolist())
+        assert known <= Counter(longer.shingles(words, words + more).values.tolist())
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "characters"),
+    [
+        ("the cat sat", 3, 1), ("日本語です", 3, 2), ("日本 the", 2, 1), ("日 the", 2, 1),
+        ("日本 the cat", 3, 1), ("ไทย", 1, 4), ("ภาษาไทย", 2, 4), ("日本ไทย", 2, 2),
+        ("สภาเทศบาลเมือง 日", 5, 4), ("", 0, 1),
+    ],
+)  # fmt: skip
+def test_two_characters_of_a_script_without_spaces_or_four_letters_count_as_a_token(
+    text: str, count: int, characters: int
+) -> None:
+    terms = terms_of("the cat", text)
+    assert (terms.counts, terms.characters) == ([2, count], [1, characters])
+
+
+def test_votes_of_syllables_are_pairs() -> None:
+    made = terms_of("a か", "the かな 日")
+    hashes = made.hashes.tolist()
+    pair = shingle(made.hashes[3:5], 2).tolist()
+    votes, lengths = made.votes(1, made.tokens.syllables)
+    assert [each.tolist() for each in votes.each()] == [hashes[:2], [hashes[2], *pair, hashes[5]]]
+    assert lengths.tolist() == [1, 1, 3, 0, 1]
+    votes, lengths = made.votes(2, made.tokens.syllables)
+    assert votes.values.tolist() == made.shingles(2).values.tolist()
+    assert lengths.tolist() == [1] * len(votes.values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import random
+import sys
 import time
 import unicodedata
 from typing import TYPE_CHECKING
@@ -12,9 +12,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint import normalise as module
-from scrapy_neardup.fingerprint.normalise import composed, normalise
-from tests.examples import examples
+from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.fingerprint.normalise import composed, fold_letters, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,8 +81,8 @@ def test_every_line_end_is_one_newline(end: str) -> None:
         ("ｶﾞﾗｽ", "ガラス"),
         ("co\u00adoperate zero\u200bwidth", "cooperate zerowidth"),
         ("MAÑANA man\u0303ana", "mañana mañana"),
-        ("\ud800x", "\ud800x"),
-        ("\ud83dx\ude00", "\ud83dx\ude00"),  # halves of a pair, apart
+        ("\ud800x\ude00", "?x?"),  # halves of a pair, apart
+        ("a" + "\u0323" * 99, "ạ" + "\u0323" * 31),
         ("The “Inn”  – 10 o’clock…\n \n  On\u00a0top\n", "the “inn” – 10 o’clock...\non top"),
         ("H\u0331 “K”", "\u1e96 “k”"),  # composed once it is a small letter
     ],
@@ -95,7 +94,7 @@ def test_examples(text: str, expected: str) -> None:
 @given(
     st.text(
         st.sampled_from("aAß İıΑάᾳ\u0345ςé\u0301\u0323ﬁ①²Å\u212bｶﾞか\u3099한\u1100\u1161漢😀")
-        | st.characters()
+        | st.characters(exclude_categories=("Cs",))
     )
 )
 def test_normalised_text_takes_no_other_way_than_the_rest(text: str) -> None:
@@ -107,45 +106,6 @@ def by_the_book(text: str) -> str:
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())
     lines = [" ".join(line.split()) for line in folded.splitlines()]
     return "\n".join(line for line in lines if line)
-
-
-# Of several classes, some of which decompose to two, are letters before they are folded, become letters, or
-# are in no class; and what stands between.
-MARKS = "\u0301\u0323\u0345\u0f73\u0f75\u0f71\u0f74\uff9e\uff9f\u0344\u093e\u093c\u3099\u1160\u11a8\u034f"
-BASES = "aé\u1f82\u0958\u1100ｶ漢 "
-
-
-@examples(60)
-@given(st.data())
-def test_long_runs_of_marks_are_normalised_like_any_text(data: st.DataObject) -> None:
-    runs = st.lists(st.text(MARKS, min_size=20, max_size=100) | st.sampled_from(BASES), max_size=5)
-    text = "".join(data.draw(runs))
-    assert normalise(text) == by_the_book(text)
-    assert normalise(normalise(text)) == normalise(text)
-    assert normalise(unicodedata.normalize("NFD", text)) == normalise(unicodedata.normalize("NFC", text))
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_text_of_many_pieces_is_normalised_as_a_whole(seed: int) -> None:
-    rng = random.Random(seed)
-    alphabet = MARKS + BASES + "\u1161\u11ab한ㅏﾡßﬁ\n"
-    weights = [rng.random() ** 4 for _ in alphabet]
-    text = "".join(rng.choices(alphabet, weights, k=150_000))
-    text = regex.sub(r"[\p{M}\uFF9E\uFF9F]{64,}", lambda run: run[0][:64], text)  # or the book takes for ever
-    assert normalise(text) == by_the_book(text)
-
-
-@pytest.mark.parametrize("character", ["é", "😀", "İ", "𝐀"])
-def test_what_holds_the_interpreter_lock_gets_no_more_than_a_piece(
-    character: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes = []
-    fold = module._plainly_folded
-    monkeypatch.setattr(module, "_plainly_folded", lambda text: [sizes.append(len(text)), fold(text)][1])
-    text = f"{character} " * module._LONG
-    assert normalise(text) == by_the_book(text)
-    assert len(sizes) > 1
-    assert max(sizes) <= module.PIECE
 
 
 @pytest.mark.parametrize(
@@ -174,12 +134,93 @@ def test_time_is_linear_in_runs_of_marks(fold: Callable[[str], str], text: str) 
     assert seconds(64_000) < 64 * seconds(4_000)
 
 
-@given(st.text(MARKS + BASES + "\uac00\u1161\u11ab \n\ud800", max_size=300))
-def test_composed_is_nfc(text: str) -> None:
-    assert composed(text) == unicodedata.normalize("NFC", text)
+# NUL is a space where it stands beside letters that are not of ASCII.
+LETTERS = st.text(
+    st.one_of(
+        st.characters(exclude_categories=("Cs",), min_codepoint=1),
+        st.sampled_from("aéёйșşıİאָתَـيکك٣۴५๖がカ\u3099한国 \n"),
+    )
+)
 
 
-def test_composed_in_pieces() -> None:
-    rng = random.Random(3)
-    text = "".join(rng.choices(MARKS[:5] + BASES + "\n", k=200_000))
-    assert composed(text) == unicodedata.normalize("NFC", text)
+def letters(text: str) -> str:
+    return fold_letters(normalise(text))
+
+
+@pytest.mark.parametrize(
+    ("written", "also"),
+    [
+        ("Ёлка", "Елка"),
+        ("știri și țări", "ştiri şi ţări"),
+        ("İSTANBUL IŞIK", "istanbul ışık"),
+        ("ΑΘΗΝΑ, ΤΟ ΠΡΩΙ", "Αθήνα, το πρωί"),
+        ("كُتُبٌ جَدِيدَة", "كتب جديدة"),
+        ("كتـــاب", "كتاب"),
+        ("أحمد إلى الآن", "احمد الى الان"),
+        ("یک کتاب", "يك كتاب"),
+        ("שָׁלוֹם", "שלום"),
+        ("ज़मीन", "जमीन"),
+        ("١٢٣ ۴۵ ६७ ๘๙ ১", "123 45 67 89 1"),
+    ],
+)
+def test_one_text_in_two_ways(written: str, also: str) -> None:
+    assert normalise(written) != normalise(also)
+    assert letters(written) == letters(also)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("か", "が"),
+        ("は", "ぱ"),
+        ("कि", "का"),
+        ("क", "क्"),
+        ("มา", "ม่า"),
+        ("ກາ", "ກ່າ"),
+        ("한", "하"),
+        ("ł", "l"),
+        ("hùng", "hưng"),
+        ("peña", "pena"),
+        ("рой", "рои"),
+        ("လူ့", "လူ"),
+        ("ড়", "ড"),
+        ("日", "曰"),
+    ],
+)
+def test_what_is_another_letter_stays_one(one: str, other: str) -> None:
+    assert letters(one) != letters(other)
+
+
+@given(LETTERS, LETTERS)
+def test_letters_depend_on_nothing_around_them(one: str, other: str) -> None:
+    assert fold_letters(one + other) == fold_letters(one) + fold_letters(other)
+    assert fold_letters(fold_letters(one)) == fold_letters(one)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_stays(text: str) -> None:
+    assert fold_letters(text) == text
+
+
+def test_digits_are_those_of_ascii() -> None:
+    basic = filter(str.isdecimal, map(chr, range(0x20000)))
+    assert all(fold_letters(digit) == str(unicodedata.decimal(digit)) for digit in basic)
+
+
+def test_code_points_beyond_all_tables() -> None:
+    assert fold_letters(f"ё{chr(sys.maxunicode)}ё") == f"е{chr(sys.maxunicode)}е"
+
+
+def test_words_stay_apart() -> None:
+    assert len(fold_letters("é\0è").split()) == 2
+
+
+def test_signatures_have_the_letters_and_digests_the_text() -> None:
+    sign = Fingerprinter().signature
+    accents, plain = sign("Șapte țări, ٧ اتّفاقات"), sign("Şapte ţări, 7 اتفاقات")
+    assert accents.digest != plain.digest
+    assert (accents.fingerprint, accents.sketch, accents.numbers) == (
+        plain.fingerprint,
+        plain.sketch,
+        plain.numbers,
+    )

@@ -50,24 +50,22 @@ def sketch_by_definition(hashes: Iterable[int]) -> bytes:
 
     A bin is one of 768 equal parts of the hashes and keeps the lowest bit of its least hash. An empty bin
     asks up to 64 others, drawn by a hash of its number, and takes a bit of the least hash of the first that
-    has one: which bit depends on the asker. Where none has, it is that of the next hash after the first bin
-    asked.
+    has one: which bit depends on the asker. Where none has, it is that of the first bin that has one.
     """
     ordered = sorted(set(hashes))
     if not ordered:
         return bytes(96)
     least: dict[int, int] = {}
     for value in reversed(ordered):
-        least[value * 768 >> 64] = value
+        least[(value >> 32) * 768 >> 32] = value
     bits = ""
     for number in range(768):
         if number in least:
             bits += str(least[number] & 1)
             continue
         asked = [mixed(number * 64 + turn + 1) % 768 for turn in range(64)]
-        lender = next((other for other in asked if other in least), asked[0])
-        later = [value for value in ordered if value * 768 >= lender << 64]
-        bits += str((later or ordered[-1:])[0] >> (number % 31 + 1) & 1)
+        lender = next((other for other in asked if other in least), min(least))
+        bits += str(least[lender] >> (number % 31 + 1) & 1)
     return int(bits, 2).to_bytes(96, "big")
 
 
@@ -84,7 +82,7 @@ def test_sketch_by_definition_of_texts_of_any_length(count: int) -> None:
 
 
 def test_hashes_at_the_borders_of_bins() -> None:
-    borders = [-(-(bin_ << 64) // 768) + offset for bin_ in range(1, 768) for offset in (-1, 0)]
+    borders = [(-(-(bin_ << 32) // 768) << 32) + offset for bin_ in range(1, 768) for offset in (-1, 0)]
     values = [0, 2**64 - 1, *borders]
     assert sketch(np.array(values, np.uint64))[0] == sketch_by_definition(values)
 

@@ -1,13 +1,26 @@
-"""Tokens are what a regular expression over Unicode properties gives, in every script."""
+"""Tokens are what a regular expression gives, in every script; Chinese words and stop words are cut right."""
 
 from __future__ import annotations
 
+import sys
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
 import pytest
 import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.tokens import tokenise
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.fingerprint.normalise import fold_letters, normalise
+from scrapy_neardup.fingerprint.segment import RjiebaSegmenter, segment, stop_words, without
+from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy_neardup.fingerprint.tokens import Tokens
 
 LETTER = r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]"
 SYLLABLE = rf"[[\p{{Hiragana}}\p{{Katakana}}\u30FC{LETTER}]&&\p{{L}}]"
@@ -20,9 +33,8 @@ ORACLE = regex.compile(
 )
 MIXED = st.text(
     st.one_of(
-        st.characters(
-            max_codepoint=0x3FFFF, exclude_categories=()
-        ),  # beyond are marks that normalising removes
+        # Beyond are marks that normalising removes.
+        st.characters(max_codepoint=0x3FFFF, exclude_categories=("Cs",), exclude_characters="\x1f"),
         st.sampled_from("aé\u0301日本三十カーなไทยก็ကြ်ខ្មែ가हिन्दी19٣๒〇  .-'’\n"),
     )
 )
@@ -33,6 +45,7 @@ MIXED = st.text(
 @example("日\u0301a")
 @example("a日b 日本a\u0301日")
 def test_equals_a_regular_expression(text: str) -> None:
+    text = fold_letters(text)
     tokens = tokenise(text)
     matches = list(ORACLE.finditer(text))
     assert tokens.words == [match.group() for match in matches]
@@ -59,3 +72,139 @@ def test_equals_a_regular_expression(text: str) -> None:
 )
 def test_examples(text: str, expected: str) -> None:
     assert tokenise(text).words == expected.split()
+
+
+@given(st.lists(st.text("ab 日ไ1."), min_size=1, max_size=4))
+def test_texts_split_together_are_those_split_alone(texts: list[str]) -> None:
+    tokens = tokenise(BETWEEN.join(texts))
+    parts = [tokens[start:stop].words for start, stop in pairwise(tokens.bounds)]
+    assert parts == [tokenise(text).words for text in texts]
+
+
+class InTwos:
+    identity = "in twos"
+
+    def cut(self, text: str) -> Sequence[str]:
+        return [word for run in text.split("\n") for word in (run[i : i + 2] for i in range(0, len(run), 2))]
+
+
+class Rewriting(InTwos):
+    identity = "rewriting"
+
+    def cut(self, text: str) -> Sequence[str]:
+        return ["国" * len(text)]
+
+
+def words(text: str) -> list[str]:
+    return segment(tokenise(normalise(text)), RjiebaSegmenter()).words
+
+
+def test_words_of_a_sentence() -> None:
+    assert words("我们中出了一个叛徒") == ["我们", "中出", "了", "一个", "叛徒"]  # from the README of rjieba
+
+
+def test_words_do_not_cross_punctuation_and_other_scripts_stay() -> None:
+    assert words("今天北京，大学 iPhone 15发布；東京タワー") == [
+        "今天", "北京", "大学", "iphone", "15", "发布", "東京", "タ", "ワ", "ー",
+    ]  # fmt: skip
+
+
+def numbers(tokens: Tokens) -> list[str]:
+    return [word for word, number in zip(tokens.words, tokens.numbers, strict=True) if number]
+
+
+@given(st.text(st.sampled_from("中国人。，a1 か〆々〇\u0301\u302aก\n")))
+def test_only_han_characters_are_joined(text: str) -> None:
+    text = normalise(text)
+    tokens = tokenise(text)
+    joined = segment(tokens, InTwos())
+    assert "".join(joined.words) == "".join(tokens.words)
+    han = tokens.unspaced & ~tokens.syllables
+    assert [word for word, single in zip(joined.words, joined.unspaced, strict=True) if single] == [
+        word for word, kana in zip(tokens.words, tokens.syllables, strict=True) if kana
+    ]
+    assert len(joined.words) <= len(tokens.words) <= len(joined.words) + np.count_nonzero(han)
+    assert joined.numbers.sum() <= tokens.numbers.sum()
+
+
+def test_a_word_of_numbers_is_a_number() -> None:
+    text = "三十人人人十"
+    assert numbers(segment(tokenise(text), InTwos())) == ["三十"]
+
+
+def test_a_segmenter_that_changes_the_text_is_refused() -> None:
+    text = "中国人"
+    with pytest.raises(ConfigurationError, match=r"'rewriting' gave other characters .* in order\.$"):
+        segment(tokenise(text), Rewriting())
+
+
+def test_a_segmenter_that_fails_is_named() -> None:
+    class Failing:
+        identity = "failing 1"
+
+        def cut(self, text: str) -> list[str]:
+            raise OSError("no dictionary")
+
+    text = "中国人"
+    with pytest.raises(ConfigurationError, match=r"'failing 1' has failed \(OSError\('no dictionary'\)\)"):
+        segment(tokenise(text), Failing())
+
+
+TEXTS = st.lists(st.sampled_from(["the", "and", "cat", "2025", "的", "猫", "は", "หมา", "word2"])).map(
+    " ".join
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "inside", "outside"),
+    [
+        ("en", ["the", "of", "and", "ll"], ["government", "10", "can't"]),
+        ("de", ["der", "und", "für"], ["regierung"]),
+        ("fr", ["le", "être"], ["gouvernement"]),
+        ("ru", ["и", "это"], ["правительство"]),
+        ("el", ["και"], ["κυβέρνηση"]),
+        ("ar", ["من"], ["حكومة"]),
+        ("zh", ["的", "因为"], ["政府", "城", "9"]),
+    ],
+)
+def test_the_words_one_expects(language: str, inside: list[str], outside: list[str]) -> None:
+    words = stop_words([language])
+    assert words.issuperset(inside)
+    assert words.isdisjoint([*outside, ""])
+
+
+def test_words_are_in_the_form_of_tokens() -> None:
+    everything = stop_words(["en", "de", "fr", "ru", "el", "ar", "tr", "es", "vi"])
+    assert all(tokenise(normalise(word)).words == [word] for word in everything)
+
+
+@given(TEXTS, st.sets(st.sampled_from(["the", "的", "は", "2025", "cat"])))
+def test_the_other_tokens_are_left_with_what_is_known_of_them(text: str, words: set[str]) -> None:
+    tokens = tokenise(text)
+    left = [i for i, word in enumerate(tokens.words) if word not in words] or list(range(len(tokens.words)))
+    kept = without(tokens, words)
+    assert kept.words == [tokens.words[i] for i in left]
+    for name in ("unspaced", "syllables", "letters", "numbers"):
+        assert np.array_equal(getattr(kept, name), getattr(tokens, name)[left])
+
+
+def test_a_text_of_nothing_else_is_kept() -> None:
+    tokens = tokenise("to be or not to be")
+    assert without(tokens, stop_words(["en"])).words == tokens.words
+
+
+def test_a_language_without_a_list_is_named() -> None:
+    with pytest.raises(ConfigurationError, match=r"No stop words for xx; there are some for af, .*en"):
+        stop_words(["en", "xx"])
+
+
+@pytest.mark.parametrize(
+    ("package", "use", "extra"),
+    [("rjieba", RjiebaSegmenter, "chinese"), ("stopwordsiso", lambda: stop_words(["en"]), "stopwords")],
+)
+def test_a_missing_package_is_named(
+    package: str, use: Callable[[], object], extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ConfigurationError, match=rf"scrapy-neardup\[{extra}\]"):
+        use()

@@ -7,17 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.terms import Terms
-from scrapy_neardup.fingerprint.tokens import tokenise
-from scrapy_neardup.fingerprint.values import FEW, compare, figures, occasion, pack, words
+from scrapy_neardup.fingerprint.hashing import Hashes, Terms, hash_tokens
+from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
+from scrapy_neardup.fingerprint.values import FEW, compare, figures, occasion, pack, titles, words
 
 
-def terms(text: str) -> Terms:
-    return Terms.of_each([tokenise(text)], 0)[0]
+def terms(*texts: str) -> Terms:
+    tokens = tokenise(BETWEEN.join(texts))
+    return Terms(tokens, hash_tokens(tokens), tokens.bounds, 2)
 
 
-def entered(text: str) -> set[int]:
-    return set(figures(terms(text)).tolist())
+def entered(*texts: str) -> list[set[int]]:
+    return [{*each.tolist()} for each in figures(terms(*texts)).each()]
 
 
 @pytest.mark.parametrize(
@@ -28,37 +29,33 @@ def entered(text: str) -> set[int]:
     ],
 )  # fmt: skip
 def test_numbers_with_a_sign_between_them_are_one_figure(text: str, count: int) -> None:
-    assert len(entered(text)) == count
+    assert [len(each) for each in entered("7", text, "3.5")] == [1, count, 1]
 
 
 def test_the_order_of_its_numbers_tells_a_figure_from_others() -> None:
-    same = [entered(text) for text in ("08:15", "at 08.15 sharp", "(08-15)")]
+    same = entered("08:15", "at 08.15 sharp", "(08-15)")
     assert same[0] == same[1] == same[2]
-    assert not entered("08:15") & entered("15:08")
-    assert not entered("08:15") & (entered("08") | entered("15"))
-    assert not entered("1.2.3") & entered("1.3.2")
+    assert not same[0] & {*entered("15:08")[0], *entered("08")[0], *entered("15")[0]}
+    assert not entered("1.2.3")[0] & entered("1.3.2")[0]
 
 
 @given(st.lists(st.from_regex(r"[0-9]{1,4}([.:-][0-9]{1,4}){0,3}", fullmatch=True), max_size=8))
 def test_figures_are_entered_one_by_one(texts: list[str]) -> None:
-    assert entered(" , ".join(texts)) == set().union(*map(entered, texts))
+    assert entered(" , ".join(texts))[0] == set().union(*entered("", *texts))
 
 
 def test_words_of_a_note_count_those_of_an_article_do_not() -> None:
-    short = terms("red wheel 7")
-    note, article = terms("rain water"), terms(" ".join(f"w{n}ord" for n in range(FEW + 1)))
-    assert set(words(note, short).tolist()) == {*terms("red wheel rain water").hashes.tolist()}
-    assert set(words(article, short).tolist()) == {*terms("red wheel").hashes.tolist()}
+    short, article = "red wheel 7", " ".join(f"w{n}ord" for n in range(FEW + 1))
+    note, of_article = words(terms(short, short), terms("rain water", article)).each()
+    assert {*note.tolist()} == {*terms("red wheel rain water").hashes.tolist()}
+    assert {*of_article.tolist()} == {*terms("red wheel").hashes.tolist()}
 
 
 def test_of_syllables_two_make_a_word() -> None:
-    kana = words(terms(" ".join("word" for _ in range(FEW + 1))), terms("とうきょう 大 7"))
+    article = terms("x " * (FEW + 1))
+    kana, other = (words(terms(text), article).values for text in ("とうきょう 大 7", "うとょきう"))
     assert len(kana) == 5
-    assert not np.isin(kana, words(terms("x " * 200), terms("うとょきう"))).any()
-
-
-def told(*lines: str) -> set[int]:
-    return set(occasion("\n".join(lines), 0).tolist())
+    assert not np.isin(kana, other).any()
 
 
 @pytest.mark.parametrize(
@@ -66,21 +63,19 @@ def told(*lines: str) -> set[int]:
     ["24 november 2031, 15:00 - 19:00", "mon 24/11/2031 | 15:00–19:00 | town hall", "15:00-19:00 on 24.11.",
      "24. november, 15:00 — 19:00 uhr", "9:30 ~ 10:15 am, 24 nov"],
 )  # fmt: skip
-def test_the_date_and_hours_of_an_occasion_are_one_value(line: str) -> None:
-    assert len(told(line)) == 1
-    assert told("harvest fair", line, "town hall", "25 november 2031, 15:00 - 19:00") == told(line)
-    for other in (line.replace("24", "25"), line.replace("15", "16")):
-        assert not told(line) & told(other)
-
-
-def test_what_divides_the_parts_of_an_occasion_says_nothing() -> None:
-    assert told("24 november 2031, 15:00 - 19:00") == told("(24 november 2031) 15:00–19:00")
+def test_the_date_and_hours_of_an_occasion_are_one_value_of_the_title(line: str) -> None:
+    lines = ["harvest fair", line, "town hall", "25 november 2031, 15:00 - 19:00"]
+    assert occasion("\n".join(lines)) == occasion(line) != ""
+    others = line, line.replace("24", "25"), line.replace("15", "16"), "no hours"
+    found = [{*each.tolist()} for each in titles(terms("fair", "fair", "fair", "fair"), others, 0).each()]
+    assert [len(each) for each in found] == [2, 2, 2, 1]
+    assert len(set().union(*found)) == 4
 
 
 def test_hours_alone_go_with_the_line_before_them() -> None:
-    assert told("fair", "24 november", "15:00 - 19:00") == told("24 november 15:00 - 19:00")
-    assert not told("24 november", "15:00 - 19:00") & told("1 december", "15:00 - 19:00")
-    assert len(told("15:00 - 19:00")) == 1
+    assert occasion("fair\n24 november\n15:00 - 19:00") == occasion("(24 november) 15:00–19:00")
+    assert occasion("24 november\n15:00 - 19:00") != occasion("1 december\n15:00 - 19:00")
+    assert occasion("15:00 - 19:00")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +84,7 @@ def test_hours_alone_go_with_the_line_before_them() -> None:
      "115:00 - 19:00", "15:00 - 19:001", "1:15:00 - 1:19:00", "rooms 7 - 12"],
 )  # fmt: skip
 def test_other_lines_tell_of_no_occasion(line: str) -> None:
-    assert not told(line)
+    assert not occasion(line)
 
 
 VALUES = st.sets(st.integers(1, 40), max_size=12)
@@ -99,11 +94,12 @@ VALUES = st.sets(st.integers(1, 40), max_size=12)
 def test_values_are_compared_as_sets_in_the_range_that_both_have_kept(
     new: set[int], stored: list[set[int]], most: int
 ) -> None:
-    def packed(values: set[int]) -> np.ndarray:
-        hashes = np.array([*values], np.uint64) << np.uint64(48)
-        return np.frombuffer(pack(hashes, most), "<u2")
-
-    found = compare(packed(new), np.stack([packed(each) for each in stored]))
+    hashes = Hashes.of([np.array([*values], np.uint64) << np.uint64(48) for values in (new, *stored)])
+    one, two = pack((hashes, most), (hashes, 99))
+    assert {len(each) for each in one} == {2 * most}
+    assert [{*np.frombuffer(each, "<u2").tolist()} - {0} for each in two] == [new, *stored]
+    values = np.frombuffer(b"".join(one), "<u2").reshape(-1, most)
+    found = compare(values[0], values[1:])
     for row, other in enumerate(stored):
         kept = [{*sorted(values)[-most:]} for values in (new, other)]
         least = max((min(values) for values in kept if len(values) == most), default=0)
