@@ -20,23 +20,10 @@ from scrapy_neardup import (
     simhash,
 )
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.components import UnionFind, components
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.extraction import Page, Workers, load_extractor
-from scrapy_neardup.fingerprint import load_scheme
-from scrapy_neardup.fingerprint.bands import choose_bands
-from scrapy_neardup.fingerprint.hashing import shingle
-from scrapy_neardup.fingerprint.jaccard import (
-    character_jaccard,
-    containment,
-    jaccard,
-    text_jaccard,
-    weighted_jaccard,
-    word_shingles,
-)
-from scrapy_neardup.fingerprint.minhash import MinHash, agreement, datasketch
-from scrapy_neardup.index.tables import PermutedTables
+from scrapy_neardup.fingerprint.minhash import MinHash, datasketch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,10 +62,6 @@ def test_hamming_of_whole_numbers_in_any_form(a: int, others: list[int]) -> None
     assert hamming(np.array(others, np.uint64), np.uint64(a)).tolist() == expected  # type: ignore[call-overload]
 
 
-def test_hamming_is_of_arrays_that_go_together() -> None:
-    refused(lambda: hamming(np.zeros(3, np.uint64), np.zeros(2, np.uint64)))
-
-
 @pytest.mark.parametrize("memory", [True, False])
 def test_an_index_of_fingerprints(memory: bool) -> None:
     with FingerprintIndex.open(None, memory=memory) as index:
@@ -99,11 +82,6 @@ def test_an_index_of_fingerprints(memory: bool) -> None:
         assert index.search(np.int32([1, 3]), np.int8(1)).document.tolist() == [1, 1]
         index.forget(np.uint8(1))
         assert index.search(1, 0).document.tolist() == []
-
-
-@pytest.mark.parametrize("tables", [5, 0, 4.0, "4", None, True, NAN])
-def test_layouts(tables: Any) -> None:
-    refused(lambda: FingerprintIndex.open(None, tables=tables))
 
 
 @pytest.mark.parametrize("path", ["a\0b", "\ud800"])
@@ -152,12 +130,6 @@ def test_types_of_a_detector(tmp_path: Path) -> None:
         refused(lambda: detector.signature(None), TypeError)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["shingle", "sketch_shingle", "min_paragraph"])
-def test_numbers_of_features(name: str) -> None:
-    for value in (-1, 2.5, NAN, "3", None, True):
-        refused(lambda value=value: Features(**{name: value}))  # type: ignore[misc]
-
-
 def test_fingerprinters() -> None:
     for value in (["en"], None, 7):
         refused(lambda value=value: Features(stop_words=value), TypeError)  # type: ignore[misc]
@@ -174,35 +146,6 @@ def test_fingerprinters() -> None:
     for text in (b"text", None, 7):
         refused(lambda text=text: simhash(text), TypeError)  # type: ignore[misc]
         refused(lambda text=text: list(Fingerprinter().signatures(["a", text])), TypeError)  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("size", [0, -1, 2.5, NAN, "3", None])
-def test_sizes_of_shingles(size: Any) -> None:
-    for call in (
-        lambda: shingle(HASHES, size),
-        lambda: word_shingles("a b c", size),
-        lambda: text_jaccard("a b c", "a b d", words=size),
-        lambda: character_jaccard("a b c", "a b d", characters=size),
-    ):
-        refused(call)
-
-
-@pytest.mark.parametrize("count", [0, -1, 2.5, NAN, "3", None])
-def test_numbers_of_hash_functions(count: Any) -> None:
-    refused(lambda: MinHash(count))
-    refused(lambda: datasketch(np.uint32([1]), count))
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.1, NAN, "0.5", None])
-def test_similarities(value: Any) -> None:
-    refused(lambda: load_scheme("minhash", threshold=value))
-
-
-@pytest.mark.parametrize(
-    ("blocks", "distance"), [(4.0, 3), (4, 2.5), (NAN, 3), ("4", 3), (3, 3), (65, 3), (4, -1)]
-)
-def test_layouts_of_tables(blocks: Any, distance: Any) -> None:
-    refused(lambda: PermutedTables(blocks, distance))
 
 
 def test_sources_of_an_audit() -> None:
@@ -257,49 +200,3 @@ def test_extraction() -> None:
     workers = Workers(Fingerprinter(), "plain", **limits)
     refused(lambda: workers.submit(b"<p>text"), TypeError)  # type: ignore[arg-type]
     workers.close()
-
-
-def test_sets_of_shingles() -> None:
-    """In any order and with repetitions, as `word_shingles` gives them."""
-    a, b = (word_shingles(f"{text} the end of {text} is the end", 1) for text in ("one", "two"))
-    assert jaccard(a, b) == 4 / 6
-    assert jaccard(a[::-1], b.tolist()) == 4 / 6
-    assert containment(a, b) == 4 / 5
-    for value in ("text", None, [1.5], [[1]], -1):
-        refused(lambda value=value: jaccard(a, value))  # type: ignore[misc]
-    refused(lambda: weighted_jaccard(a, a, b, b))  # neither ascending nor distinct
-    for seed in (-1, 2**32, "1"):
-        refused(lambda seed=seed: word_shingles("a b c", 2, seed=seed))  # type: ignore[misc]
-
-
-def test_signatures_of_minhash() -> None:
-    family, other = MinHash(8), MinHash(4)
-    assert family.signature([1, 2]).tolist() == family.signature(np.array([2, 1, 1], np.uint64)).tolist()  # type: ignore[arg-type]
-    for hashes in ("text", None, [-1], [1.5], [[1]]):
-        refused(lambda hashes=hashes: family.signature(hashes))  # type: ignore[misc]
-    one, less = family.signature(HASHES), other.signature(HASHES)
-    assert agreement(one, one).tolist() == [1.0]
-    refused(lambda: agreement(one, less))
-    bands = choose_bands(0.5, 8)
-    assert bands.keys(one).tolist() == bands.keys(one[np.newaxis]).tolist()
-    refused(lambda: bands.keys(less[:1]))
-    for threshold in (0, 1, NAN, "0.5", None):
-        refused(lambda threshold=threshold: choose_bands(threshold))  # type: ignore[misc]
-    for count in (0, -1, 1.5, "8"):
-        refused(lambda count=count: choose_bands(0.5, count))  # type: ignore[misc]
-    for value in (-0.1, 1.1, NAN):
-        refused(lambda value=value: bands.probability(value))  # type: ignore[misc]
-
-
-def test_elements_of_clusters() -> None:
-    sets = UnionFind(3)
-    for element in (-1, 3, 1.0, "1", None):
-        refused(lambda element=element: sets.find(element))  # type: ignore[misc]
-        refused(lambda element=element: sets.union(0, element))  # type: ignore[misc]
-        refused(lambda element=element: components(3, [(0, element)]))  # type: ignore[misc, arg-type]
-    for count in (-1, 1.5, "3", None):
-        refused(lambda count=count: UnionFind(count))  # type: ignore[misc]
-        refused(lambda count=count: components(count, []))  # type: ignore[misc, arg-type]
-    refused(lambda: components(3, [0, 1, 2]))  # type: ignore[arg-type]
-    assert components(3, [(2, 1)]).tolist() == [0, 1, 1]  # type: ignore[arg-type]
-    assert components(0, []).tolist() == []  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ The clock that waits are measured by may say anything.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -51,75 +50,6 @@ def test_a_window_counts_from_the_time_that_was_kept() -> None:
         assert later.check(text(2), "https://b.example/").kind == "exact"
         # Whoever has gone back to 1960 finds what was stored later.
         assert at(opened.index, IN_1960, 30).check(text(2), "https://b.example/").kind == "exact"
-
-
-CRAWL = """
-import json, sys, threading, time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-shift, folder = float(sys.argv[1]), sys.argv[2]
-wall, steady = time.time, time.monotonic
-moved = shift - wall()
-time.time = lambda: wall() + moved
-time.monotonic = lambda: steady() + moved  # as under libfaketime
-
-import scrapy
-from scrapy.crawler import CrawlerProcess
-
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
-        words = " ".join(f"word{n}" for n in range(300))
-        body = f"<html><body><p>{words}</p></body></html>".encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-    def date_time_string(self, timestamp=None):
-        return "Thu, 01 Jan 1970 00:00:00 GMT"
-    def log_message(self, *args):
-        pass
-
-server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-threading.Thread(target=server.serve_forever, daemon=True).start()
-
-class Spider(scrapy.Spider):
-    name = "pages"
-    start_urls = [f"http://127.0.0.1:{server.server_address[1]}/{n}" for n in range(6)]
-    def parse(self, response):
-        yield {"url": response.url}
-
-def watch():
-    # Half a minute is what a stuck crawl gets; one that is stuck says nothing.
-    threading.Event().wait(30)
-    import os
-    os._exit(3)
-
-threading.Thread(target=watch, daemon=True).start()
-process = CrawlerProcess({
-    "ADDONS": {"scrapy_neardup.Addon": 700}, "NEARDUP_EXTRACTOR": "plain", "NEARDUP_WORKERS": 1,
-    "NEARDUP_DIR": folder, "NEARDUP_WINDOW": 30, "LOG_LEVEL": "ERROR", "TELNETCONSOLE_ENABLED": False,
-})
-crawler = process.create_crawler(Spider)
-process.crawl(crawler)
-process.start()
-print(json.dumps(dict(crawler.stats.get_stats()), default=str))
-"""
-
-
-@pytest.mark.parametrize("seconds", [IN_1960, IN_2110])
-def test_a_crawl_works_in_any_year(tmp_path: Path, seconds: float) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", CRAWL, str(seconds), str(tmp_path / "index")],
-        env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False, capture_output=True,
-        text=True, timeout=90,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    stats = json.loads(done.stdout)
-    assert stats["item_scraped_count"] == 1
-    assert stats["neardup/confirmed"] == 1
-    assert stats["neardup/index/documents"] == 1
-    assert not [name for name in stats if name.startswith("neardup/error")]
 
 
 def test_what_was_never_written_is_due_before_a_clock_of_waits_that_begins_below_zero(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import urllib.error
@@ -154,16 +153,6 @@ def test_policy_drop_page_stores_no_duplicate(demo: Demo) -> None:
     assert len(demo.lines("articles.jl")) == counts["kept"] + counts["tagged"]
 
 
-def test_a_taken_port_is_one_sentence_that_names_the_remedy(demo: Demo) -> None:
-    with socket.create_server(("127.0.0.1", demo.port + 2)):
-        process = demo.start()
-    assert process.returncode == 1
-    assert process.stdout == ""
-    assert len(process.stderr.splitlines()) == 1
-    assert str(demo.port + 2) in process.stderr
-    assert "--port" in process.stderr
-
-
 def test_expect_fails_if_an_outcome_contradicts_the_table(demo: Demo) -> None:
     table = demo.folder / "network" / "sites.json"
     text = table.read_text("utf-8")
@@ -243,34 +232,6 @@ def test_robots_txt_closes_what_the_templates_link_to(network: Any) -> None:
     assert status == 200
     assert b"Disallow: /account/" in body
     assert b'href="/account/' in get(network.urls()[0])[2]
-
-
-def test_the_crawl_asks_for_nothing_that_robots_txt_forbids(demo: Demo) -> None:
-    log = demo.folder / "requests.txt"
-    main = (demo.folder / "demo.py").read_text("utf-8")
-    spied = main.replace(
-        "        process.start()\n",
-        f"        process.start()\n        Path({str(log)!r}).write_text('\\n'.join(network.requests))\n",
-    )
-    assert spied != main
-    (demo.folder / "demo.py").write_text(spied, "utf-8")
-    demo.run()
-    requests = [path_of(url) for url in log.read_text("utf-8").splitlines()]
-    assert requests.count("/robots.txt") == 5
-    assert not [path for path in requests if path.startswith(("/account", "/search"))]
-    assert requests.count("/news/2025/03/storm-petrels.html") == 2  # 503, then 200
-    assert requests.count("/ferry") == 1
-
-
-@pytest.mark.parametrize("edit", [{"replace": ["no such words", "x"]}, {"polish": 1}])
-def test_an_edit_that_cannot_be_made_is_reported(
-    edit: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    from site_pages import Page, load_article
-
-    with pytest.raises(ValueError, match="/here"):
-        load_article(Page("courier", "/here", ("near",), "", {"article": "tunnel", "edits": [edit]}))
 
 
 def test_two_crawlers_store_each_article_once(demo: Demo) -> None:

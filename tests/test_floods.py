@@ -16,7 +16,6 @@ from scrapy_neardup import Detector
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.matching.matcher import NEAREST
 from scrapy_neardup.matching.records import OWN, as_template, entries
-from tests.helpers.forecasts import weather
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,15 +136,6 @@ def test_texts_of_the_same_words_in_other_orders_hide_near_copies_and_nothing_el
         assert detector.check(story, "https://a.example/").kind == "revisit"
 
 
-def test_equal_digests_of_other_scopes_are_met_in_part() -> None:
-    with Detector.open() as detector:
-        victim = detector.signature(text(1))
-        flood(detector, victim, 2 * NEAREST, equal, digests=True)
-        verdict = detector.add(victim, "https://v.example/")
-        assert (verdict.kind, verdict.bounded) == ("unique", True)
-        assert detector.check(victim, "https://v.example/").kind == "revisit"
-
-
 def test_verdicts_on_a_flood_do_not_change_with_merges(tmp_path: Path) -> None:
     def kinds(detector: Detector) -> list[tuple[str, str | None, bool]]:
         verdicts = [detector.check(unlike(victim, seed), "https://w.example/") for seed in range(8)]
@@ -162,23 +152,6 @@ def test_verdicts_on_a_flood_do_not_change_with_merges(tmp_path: Path) -> None:
         assert kinds(detector) == before
     with Detector.open(tmp_path) as detector:
         assert kinds(detector) == before
-
-
-@pytest.mark.slow
-def test_pages_of_a_template_that_are_unique_do_not_grow_dear() -> None:
-    """Once so many are stored that lookups meet the bound, further ones are filed by digest and URL alone."""
-    dice = random.Random(3)
-    with Detector.open() as detector:
-        pages = [detector.signature(weather(dice)) for _ in range(3 * NEAREST)]
-        kinds = [detector.add(page, f"https://a.example/{n}").kind for n, page in enumerate(pages)]
-        assert set(kinds) <= {"unique", "template"}
-        entry = entries([pages[-1]], ["https://b.example/"], detector.index.header)
-        (_, _, by_fingerprint, by_keys) = detector.matcher.unbounded_lookups
-        filed = len(detector.index.find(entry, [by_fingerprint, by_keys]).documents)
-        assert filed < 2 * NEAREST
-        for number in range(0, len(pages), 50):
-            copy = detector.check(pages[number], "https://copy.example/")
-            assert (copy.kind, copy.url) == ("exact", f"https://a.example/{number}")
 
 
 # At full size. A search is to hold the event loop for no more than 5 ms; here processors are shared.

@@ -17,7 +17,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.cli.settings import read_assignments, read_options
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Features
-from scrapy_neardup.options import DetectionOptions, similar_name
+from scrapy_neardup.options import DetectionOptions
 from scrapy_neardup.plugin.settings import SETTINGS, CrawlOptions
 
 if TYPE_CHECKING:
@@ -115,34 +115,6 @@ KNOWN = (
 )
 
 
-@pytest.mark.parametrize(
-    ("value", "sentence"),
-    [
-        (7, f"NEARDUP_FEATURES is 7: {KNOWN}"),
-        ("{broken", f"NEARDUP_FEATURES is '{{broken': {KNOWN}"),
-        ("[" * 5000, f"NEARDUP_FEATURES is '{'[' * 5000}': {KNOWN}"),
-        ("[1]", f"NEARDUP_FEATURES is [1]: {KNOWN}"),
-        ({"shingles": 3}, f"NEARDUP_FEATURES has 'shingles': 3: {KNOWN}"),
-        ({"version": 2}, f"NEARDUP_FEATURES has 'version': 2: {KNOWN}"),
-        ({"shingle": "3"}, f"NEARDUP_FEATURES has 'shingle': '3': {KNOWN}"),
-        ({"shingle": True}, f"NEARDUP_FEATURES has 'shingle': True: {KNOWN}"),
-        ({"stop_words": ["en"]}, f"NEARDUP_FEATURES has 'stop_words': ['en']: {KNOWN}"),
-        ({"shingle": 0}, "NEARDUP_FEATURES: A shingle has at least 1 token."),
-        ({"sketch_shingle": -1}, "NEARDUP_FEATURES: A shingle has at least 1 token."),
-        ({"weight": "idf"}, "NEARDUP_FEATURES: weight is one of set, sqrt, log, tf, keywords, not 'idf'."),
-        ({"units": "words"}, "NEARDUP_FEATURES: units is one of tokens, characters, not 'words'."),
-        (
-            {"min_paragraph": -1},
-            "NEARDUP_FEATURES: min_paragraph is 0 (keep all paragraphs) or a number of letters.",
-        ),
-    ],
-)  # fmt: skip
-def test_bad_features(value: object, sentence: str) -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        read("features", value)
-    assert str(caught.value) == sentence
-
-
 @pytest.mark.parametrize("empty", [None, ""])
 def test_nothing_is_set_by_no_value(empty: object) -> None:
     assert DetectionOptions.read(lambda name: empty) == {}
@@ -158,18 +130,6 @@ def test_a_command_reads_what_a_crawl_reads() -> None:
 def test_a_command_refuses_what_only_a_crawl_has(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^This command has no setting {name}: it has .*[.]$"):
         read_assignments([f"{name}=1"])
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("NEARDUP_POLCIY", "NEARDUP_POLICY"),
-        ("NEARDUP_MIN_TOKEN", "NEARDUP_MIN_TOKENS"),
-        ("NEARDUP_XYZ", None),
-    ],
-)
-def test_similar_names(name: str, meant: str | None) -> None:
-    assert similar_name(name, SETTINGS) == meant
 
 
 def literals() -> Iterator[tuple[str, object, str]]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.fingerprint import SCHEMES
 from scrapy_neardup.matching.records import entries, find_urls
 from scrapy_neardup.matching.rules import CONTAINED, JACCARDS, KNOWN, SHORTER
 
@@ -98,11 +97,3 @@ def test_explanations(detector: Detector) -> None:
     assert (why["length_asked"], why["decided_by"]) == (SHORTER, "alike")
     assert detector.check(text(1, 150) + " and more", OTHER).explanation["two_sites"]
     assert {type(value) for value in why.values()} == {bool, int, float, str, list}
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_every_scheme_explains(scheme: str) -> None:
-    with Detector.open(scheme=scheme) as detector:
-        detector.add(text(1), ONE)
-        assert "digest" in detector.check(text(1), TWO).explanation["found_by"]
-        assert "url" in detector.check(text(1), ONE).explanation["found_by"]

@@ -136,17 +136,12 @@ class Matcher:
 
         Each lookup has a bound, so that no flood of like pages makes those that follow dear.
         """
-        return tuple(lookup._replace(nearest=NEAREST, compared=COMPARED) for lookup in self.unbounded_lookups)
-
-    @cached_property
-    def unbounded_lookups(self) -> tuple[Lookup, ...]:
-        """The same, but all stored documents are found, at any cost."""
         lookups = [Lookup(DIGEST), Lookup(URL)]
         if self.scheme.simhash:
             lookups.append(Lookup(OWN, self.scheme.distance))
         if self.scheme.keys:
             lookups.append(Lookup(OWN + bool(self.scheme.simhash), most=self.scheme.most))
-        return tuple(lookups)
+        return tuple(lookup._replace(nearest=NEAREST, compared=COMPARED) for lookup in lookups)
 
     def judge(
         self,
@@ -189,18 +184,14 @@ class Matcher:
             np.where(exact, one, containment),
         )
 
-    def candidates(
-        self, document: Documents, found: Found, oldest: float = 0, *, all_scopes: bool = False
-    ) -> Candidates:
+    def candidates(self, document: Documents, found: Found, oldest: float = 0) -> Candidates:
         """Compare *document* (one row) with the documents that its `lookups` have *found*.
 
-        What was stored before *oldest* (seconds since 1970) is left out, and so are documents of other scopes
-        unless *all_scopes* count.
+        What was stored before *oldest* (seconds since 1970) is left out, and so are documents of other
+        scopes.
         """
-        record = document.records[0]
-        counts = found.stored.records["time"] >= oldest
-        if not all_scopes:
-            counts &= found.stored.records["scope"] == record["scope"]
+        record, records = document.records[0], found.stored.records
+        counts = (records["time"] >= oldest) & (records["scope"] == record["scope"])
         if not counts.all():
             found = found.take(np.flatnonzero(counts))
         stored = found.stored.records

@@ -1,9 +1,9 @@
 """The rules: which candidates are near-duplicates, by what their two signatures say of each other.
 
-Two texts are alike by one of the rules `ENOUGH`, whichever came first. The new one repeats the stored one if
-all rules `ASKED` hold, too: it brings next to nothing that the stored one lacks. Each number names what pays
-on it in docs/quality.md: a set, a label and a column, or a test of pages that were lost. J is the Jaccard
-similarity.
+Two texts are alike by one of the rules of `enough`, whichever came first. The new one repeats the stored one
+if all rules of `asked` hold, too: it brings next to nothing that the stored one lacks. Each number names what
+pays on it in docs/quality.md: a set, a label and a column, or a test of pages that were lost. J is the
+Jaccard similarity.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     Figures = NDArray[np.floating]
@@ -99,26 +97,17 @@ class Evidence(NamedTuple):
         """Whether the pages of two sites have the same words for a title."""
         return np.asarray(self.two_sites & (self.titled >= TITLED) & (self.title == 0))
 
-    @property
-    def other_title(self) -> Truths:
-        """Whether the title names another page of the same site.
-
-        A title may have grown over the very same text, by the name of the site.
-        """
-        grown = (self.titled > 0) & (self.retitled > 0) & (self.jaccard < 1)
-        return self.one_site & ((self.title > 0) | grown)
-
 
 class Rule(NamedTuple):
-    """A rule about n pairs of candidates."""
+    """What a rule says of n pairs of candidates."""
 
     name: str
-    #: Which pairs keep it, given what is asked: bool[n].
-    holds: Callable[[Evidence, Any], Truths]
-    #: What is asked of each pair: float[n], or one for all.
-    asked: Callable[[Evidence], Any]
-    #: How many numbers may be substituted in texts that are alike by this rule: float[n].
-    numbers: Callable[[Evidence], Any] = lambda pairs: np.inf
+    #: What it asks of each pair: float[n], or one for all.
+    asked: Any
+    #: Which pairs keep it: bool[n].
+    holds: Truths
+    #: How many numbers may be substituted in texts that are alike by it: float[n], or one for all.
+    numbers: Any = np.inf
 
 
 def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
@@ -126,88 +115,42 @@ def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
     return np.asarray(np.interp(tokens, LENGTHS, JACCARDS))
 
 
-def enough_elsewhere(asked: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the J that is enough of pairs of two sites, where this is *asked* on one; float64[n]."""
-    return np.asarray(np.minimum(asked, np.maximum(ELSEWHERE, asked - ELSEWHERE_REBATE)))
+def enough(pairs: Evidence) -> tuple[Rule, ...]:
+    """Return the rules by any of which two texts are alike, if no more numbers are substituted."""
+    jaccard, contained = pairs.jaccard, pairs.containment
+    # The date may be all that tells one note from another.
+    long = pairs.tokens >= LENGTHS[0]
+    usual = jaccard_asked(pairs.tokens)
+    elsewhere = np.minimum(usual, np.maximum(ELSEWHERE, usual - ELSEWHERE_REBATE))
+    within = np.where(pairs.same_title, TITLED_CONTAINED, ELSEWHERE_CONTAINED)
+    few, half = pairs.tokens / TOKENS_A_NUMBER, (pairs.numbers + 1) * ELSEWHERE_NUMBERS
+    part = long & (jaccard >= CONTAINED_JACCARD)
+    brief = ~long & (jaccard >= BRIEF_JACCARD) & (pairs.values <= VALUES)
+    somewhere = pairs.two_sites & (jaccard >= ELSEWHERE_JACCARD)
+    return (
+        Rule("alike", usual, jaccard >= usual, 0.5 + few),
+        Rule("within", CONTAINED, part & (contained >= CONTAINED), 0.5 + 2 * few),
+        Rule("mostly_within", MOSTLY_CONTAINED, part & (contained >= MOSTLY_CONTAINED), 0),
+        Rule("brief", BRIEF, brief & (contained >= BRIEF), 0),
+        Rule("elsewhere", elsewhere, pairs.two_sites & (jaccard >= elsewhere), half),
+        Rule("elsewhere_within", within, somewhere & (contained >= within), half),
+    )
 
 
-def _long(pairs: Evidence) -> Truths:
-    """Tell which are no notes: of a note the date may be all that tells it from another."""
-    return np.asarray(pairs.tokens >= LENGTHS[0])
-
-
-def _contained(pairs: Evidence, asked: Any) -> Truths:
-    return np.asarray(_long(pairs) & (pairs.containment >= asked) & (pairs.jaccard >= CONTAINED_JACCARD))
-
-
-def _few_numbers(pairs: Evidence) -> Any:
-    return 0.5 + pairs.tokens / TOKENS_A_NUMBER
-
-
-def _half_the_numbers(pairs: Evidence) -> Any:
-    return (pairs.numbers + 1) * ELSEWHERE_NUMBERS
-
-
-#: Two texts are alike by any of these, in which no more numbers are substituted than it says.
-ENOUGH = (
-    Rule(
-        "alike",
-        lambda pairs, asked: pairs.jaccard >= asked,
-        lambda pairs: jaccard_asked(pairs.tokens),
-        _few_numbers,
-    ),
-    Rule(
-        "within", _contained, lambda pairs: CONTAINED, lambda pairs: 0.5 + 2 * pairs.tokens / TOKENS_A_NUMBER
-    ),
-    Rule("mostly_within", _contained, lambda pairs: MOSTLY_CONTAINED, lambda pairs: 0),
-    Rule(
-        "brief",
-        lambda pairs, asked: (
-            ~_long(pairs)
-            & (pairs.containment >= asked)
-            & (pairs.jaccard >= BRIEF_JACCARD)
-            & (pairs.values <= VALUES)
-        ),
-        lambda pairs: BRIEF,
-        lambda pairs: 0,
-    ),
-    Rule(
-        "elsewhere",
-        lambda pairs, asked: pairs.two_sites & (pairs.jaccard >= asked),
-        lambda pairs: enough_elsewhere(jaccard_asked(pairs.tokens)),
-        _half_the_numbers,
-    ),
-    Rule(
-        "elsewhere_within",
-        lambda pairs, asked: (
-            pairs.two_sites & (pairs.containment >= asked) & (pairs.jaccard >= ELSEWHERE_JACCARD)
-        ),
-        lambda pairs: np.where(pairs.same_title, TITLED_CONTAINED, ELSEWHERE_CONTAINED),
-        _half_the_numbers,
-    ),
-)
-#: All of these are asked of a copy, too.
-ASKED = (
-    Rule("title", lambda pairs, _: ~pairs.other_title, lambda pairs: 0),
-    Rule(
-        "short_lines",
-        lambda pairs, asked: ~pairs.one_site | (pairs.values <= asked),
-        lambda pairs: VALUES + pairs.tokens // TOKENS_A_VALUE,
-    ),
-    Rule(
-        "other_text",
-        lambda pairs, asked: ~pairs.one_site | (pairs.containment >= asked),
-        lambda pairs: ONE_SITE_CONTAINED,
-    ),
-    Rule("known", lambda pairs, asked: pairs.known >= asked, lambda pairs: KNOWN),
-    Rule(
-        "length",
-        lambda pairs, asked: pairs.length >= asked,
-        lambda pairs: np.where(pairs.same_title, SHORTER_TITLED, SHORTER),
-    ),
-)
-#: What can decide about a pair of candidates, in the order in which it is asked.
-DECIDING = ("similarity", "variety", "numbers", *(rule.name for rule in (*ASKED, *ENOUGH)))
+def asked(pairs: Evidence) -> tuple[Rule, ...]:
+    """Return the rules that are asked of a copy besides, all of them."""
+    # A title may have grown over the very same text, by the name of the site.
+    grown = (pairs.titled > 0) & (pairs.retitled > 0) & (pairs.jaccard < 1)
+    other_title = pairs.one_site & ((pairs.title > 0) | grown)
+    values = VALUES + pairs.tokens // TOKENS_A_VALUE
+    length = np.where(pairs.same_title, SHORTER_TITLED, SHORTER)
+    return (
+        Rule("title", 0, ~other_title),
+        Rule("short_lines", values, ~pairs.one_site | (pairs.values <= values)),
+        Rule("other_text", ONE_SITE_CONTAINED, ~pairs.one_site | (pairs.containment >= ONE_SITE_CONTAINED)),
+        Rule("known", KNOWN, pairs.known >= KNOWN),
+        Rule("length", length, pairs.length >= length),
+    )
 
 
 class Findings(NamedTuple):
@@ -230,27 +173,23 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     What each rule asks of them, by which they are alike, and which has decided is added to *told*: arrays of
     n, by the names that docs/scrapy.md explains.
     """
-    asked = {rule.name: rule.asked(pairs) for rule in (*ENOUGH, *ASKED)}
-    holds = {rule.name: rule.holds(pairs, asked[rule.name]) for rule in (*ENOUGH, *ASKED)}
-    copies = {rule.name: holds[rule.name] & (pairs.substituted <= rule.numbers(pairs)) for rule in ENOUGH}
-    alike = _any(holds[rule.name] for rule in ENOUGH) & pairs.varied
-    copy = _any(copies.values()) & pairs.varied
-    title, short_lines, other_text, known, length = (holds[rule.name] for rule in ASKED)
-    of_template = alike & ~(copy & title & short_lines)
+    any_of, all_of = enough(pairs), asked(pairs)
+    copies = [rule.holds & (pairs.substituted <= rule.numbers) for rule in any_of]
+    similar = reduce(np.logical_or, [rule.holds for rule in any_of])
+    copy = reduce(np.logical_or, copies) & pairs.varied
+    title, short_lines, other_text, known, length = (rule.holds for rule in all_of)
     page = copy & title & short_lines & other_text
-    whole = known & length
     if told is not None:
-        told.update({f"{name}_asked": each for name, each in asked.items()})
-        told.update({rule.name: holds[rule.name] for rule in ENOUGH})
-        refused = (~_any(holds[rule.name] for rule in ENOUGH), ~pairs.varied, ~copy)
-        told["decided_by"] = np.select(
-            [*refused, *(~holds[rule.name] for rule in ASKED), *copies.values()], DECIDING, ""
-        )
+        told.update({f"{rule.name}_asked": rule.asked for rule in (*any_of, *all_of)})
+        told.update({rule.name: rule.holds for rule in any_of})
+        names = ("similarity", "variety", "numbers", *(rule.name for rule in (*all_of, *any_of)))
+        refused = [~similar, ~pairs.varied, ~copy, *(~rule.holds for rule in all_of)]
+        told["decided_by"] = np.select([*refused, *copies], names, "")
     return Findings(
-        page & whole,
+        page & known & length,
         page & ~known & (pairs.length > 1),
-        of_template,
-        copy & whole & pairs.other_title,
+        similar & pairs.varied & ~(copy & title & short_lines),
+        copy & known & length & ~title,
     )
 
 
@@ -269,7 +208,3 @@ def beyond_chance(
     by_chance = one * other / (one + other - one * other)
     asked = by_chance + BEYOND[0] + BEYOND[1] / np.maximum(shingles.min(axis=0), 1)
     return np.asarray((shares.min(axis=0) >= LISTS) | (jaccard >= asked))
-
-
-def _any(truths: Any) -> Truths:
-    return reduce(np.logical_or, truths)

@@ -35,17 +35,6 @@ def test_as_a_plain_count(rows: list[tuple[int, int, int]], least: int) -> None:
     assert found.tolist() == [len(titles[site, key]) >= least for site, key, _ in rows]
 
 
-def test_keys_are_the_same_for_ever() -> None:
-    """Audits that go on in their folder have stored them: the first half of MurmurHash3 of the words."""
-    assert paragraph_keys(LONG) == [13786136497308462561]
-
-
-def test_what_stands_under_fifteen_titles_is_boilerplate_unless_another_number_is_asked_for() -> None:
-    for titles in (14, 15):
-        site, key = np.zeros(titles, np.int64), np.zeros(titles, np.uint64)
-        assert widespread(site, key, np.arange(titles)).tolist() == [titles == 15] * titles
-
-
 def test_long_paragraphs_alone_have_keys() -> None:
     chinese = (
         "本网站的所有内容均受著作权法保护,未经书面许可,任何单位和个人不得转载、摘编或以其他方式使用上述作品。"
@@ -57,13 +46,6 @@ def test_long_paragraphs_alone_have_keys() -> None:
     for letters in ("\u00e9" * 120, "word " * 19 + "word", "\u00e9 " + "word " * 18 + "word"):
         assert len(paragraph_keys(letters)) == 1
         assert paragraph_keys(letters[1:] if " " not in letters else letters.partition(" ")[2]) == []
-
-
-def test_the_shortest_long_paragraph() -> None:
-    """Twenty words of one letter each are taken for a list; with one letter more they are long."""
-    letters = " ".join("abcdefghijklmnopqrst")
-    assert paragraph_keys(letters) == []
-    assert len(paragraph_keys(f"{letters}u")) == len(paragraph_keys(f"{letters}u\n\u00e9")) == 1
 
 
 def test_the_rest_of_a_text_stays_as_it_is() -> None:

@@ -36,13 +36,6 @@ def test_the_sixth_site_makes_it_a_wall_and_it_stays_one() -> None:
     assert not spread.meets("https://other.example/", urls(1)[0], 50)
 
 
-def test_sites_count_once_and_that_of_the_first_page_not_at_all() -> None:
-    spread = SiteCounter()
-    met = [*urls(SITES - 1), FIRST] * 3
-    assert not any(spread.meets(FIRST, url, 50) for url in met)
-    assert spread.meets(FIRST, urls(1, SITES)[0], 50)
-
-
 @pytest.mark.parametrize(("tokens", "names"), [(LONGEST, NAMES), (LONGEST_OF_A_SITE, NAMES_OF_LONGER)])
 @pytest.mark.parametrize("site", ["https://www.first.example", "https://second.example"])
 def test_many_names_on_one_site_make_it_a_wall(tokens: int, names: int, site: str) -> None:
@@ -65,12 +58,6 @@ def test_a_page_under_many_urls_of_one_site_has_one_name() -> None:
         for end in ("", "/", ".html", "?utm_source=feed", "?sid=0451", ";jsessionid=1f", "#top")
     ]
     assert not any(spread.meets(f"{FIRST}{story}", url, 50) for url in met)
-
-
-def test_a_url_that_is_none_names_a_page_nevertheless() -> None:
-    spread = SiteCounter()
-    kinds = [spread.meets(FIRST, f"https://[{number}/story-{number % 5}.html", 50) for number in range(9)]
-    assert kinds == [False] * NAMES + [True] * (9 - NAMES)
 
 
 def test_long_texts_may_be_anywhere() -> None:
@@ -145,13 +132,6 @@ def test_an_article_of_many_sites_and_a_notice_under_many_urls_of_one_do_not() -
         assert kinds == ["unique"] + ["exact"] * 9
 
 
-def test_a_notice_that_one_site_has_for_many_pages_is_a_wall() -> None:
-    with Detector.open() as detector:
-        kinds = [detector.add(notice(60), url=f"https://www.example.com/story-{n}").kind for n in range(10)]
-        assert kinds == ["unique"] + ["exact"] * (NAMES - 1) + ["wall"] * (10 - NAMES)
-        assert detector.gauges()["documents"] == 1
-
-
 # Titles
 
 SITE = 7
@@ -186,14 +166,6 @@ def test_one_title_under_many_urls_is_one_and_no_title_counts_for_nothing() -> N
     title, other = titles(2)
     assert met(TitleCounter(), *[(TERMS, title)] * 20, (TERMS, other)) == [False] * 21
     assert not any(met(TitleCounter(), *[(TERMS, bytes(2))] * 20))
-
-
-def test_memory_is_bounded() -> None:
-    counter = TitleCounter(followed=8)
-    for site in range(5):
-        met(counter, *((TERMS, title) for title in titles(TITLES)), site=site)
-    known = [counter.is_of_the_site(site, TERMS, bytes([9]), 4) for site in range(5)]
-    assert known == [False] * 3 + [True] * 2
 
 
 @pytest.fixture(autouse=True)
@@ -249,13 +221,6 @@ def test_products_without_titles_are_told_by_their_short_lines() -> None:
         assert detector.add(fields(100), FIRST).kind == "unique"
         kinds = [detector.add(fields(number), f"{SHOP}{number}").kind for number in range(1, 13)]
         assert kinds == ["near"] * TITLES + ["boilerplate"] * (12 - TITLES)
-
-
-def test_looking_counts_for_nothing() -> None:
-    with Detector.open() as detector:
-        detector.add(MainText(prose(0, 300), title="Terms"), FIRST)
-        kinds = [detector.check(product(number), f"{SHOP}{number}").kind for number in range(1, 13)]
-        assert kinds == ["near"] * 12
 
 
 def test_a_site_that_prints_many_stories_of_another_repeats_each() -> None:

@@ -19,17 +19,14 @@ from hypothesis import strategies as st
 from scrapy_neardup import Detector
 from scrapy_neardup.audit.evaluate import judge_texts
 from scrapy_neardup.audit.texts import Text
-from scrapy_neardup.errors import ConfigurationError, IndexMismatch
+from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
-from scrapy_neardup.fingerprint.bands import Bands
-from scrapy_neardup.fingerprint.hashing import distinct
-from scrapy_neardup.fingerprint.jaccard import jaccard, text_jaccard, word_shingles
+from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.schemes import ANCHORS
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
-from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
+from scrapy_neardup.index.tables import LAYOUTS, NO_KEY
 from scrapy_neardup.matching.matcher import Matcher
-from scrapy_neardup.matching.records import entries, families, filed_url, find_urls, record, scheme_of
-from scrapy_neardup.matching.sites import site_key
+from scrapy_neardup.matching.records import entries, families, record, scheme_of
 from tests.examples import examples
 from tests.index.small import SMALL
 
@@ -94,24 +91,6 @@ def test_every_scheme_from_end_to_end(detector: Detector) -> None:
     assert detector.check(text(200), url="https://b.example/").kind == "exact"
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_reopening_keeps_what_is_found(scheme: str, tmp_path: Path) -> None:
-    def kinds(detector: Detector) -> list[tuple[str, str | None, int | None, float | None]]:
-        found = []
-        for seed, replaced in product(range(15), (1, 5, 20)):
-            verdict = detector.check(edited(seed, replaced), url="https://b.example/")
-            found.append((verdict.kind, verdict.url, verdict.distance, verdict.similarity))
-        return found
-
-    with Detector.open(tmp_path, scheme=scheme) as detector:
-        for seed in range(10):
-            detector.add(text(seed), url=f"https://a.example/{seed}")
-        before = kinds(detector)
-    assert {kind for kind, *_ in before} == {"near", "unique"}
-    with Detector.open(tmp_path, scheme=scheme) as detector:
-        assert kinds(detector) == before
-
-
 def test_an_index_made_with_one_scheme_refuses_all_others(tmp_path: Path) -> None:
     for scheme in SCHEMES:
         Detector.open(tmp_path / scheme, scheme=scheme).close()
@@ -136,19 +115,6 @@ def test_a_threshold_that_cuts_other_bands_is_another_index(tmp_path: Path) -> N
         Detector.open(tmp_path / scheme, scheme=scheme, threshold=0.8).close()
 
 
-@pytest.mark.parametrize(
-    ("threshold", "bands"),
-    [(0.5, Bands(32, 4)), (0.6, Bands(25, 5)), (0.8, Bands(14, 9)), (0.9, Bands(8, 16))],
-)
-def test_bands_are_chosen_by_the_threshold(threshold: float, bands: Bands) -> None:
-    for name in ("minhash", "bottomk"):
-        scheme = load_scheme(name, threshold=threshold)
-        assert scheme.families == (Family(EQUAL, bands.bands),)
-        assert scheme.parameters == {"scheme": name, "bands": f"{bands.bands} x {bands.rows}"}
-        header = Header(families(scheme), record(scheme), scheme.parameters, 0)
-        assert scheme_of(header, threshold=threshold) == scheme
-
-
 @pytest.mark.parametrize("tables", LAYOUTS)
 def test_the_scheme_of_an_index_is_read_off_its_header(tables: int) -> None:
     for name in SCHEMES:
@@ -159,85 +125,27 @@ def test_the_scheme_of_an_index_is_read_off_its_header(tables: int) -> None:
         assert (again.tables == tables) == bool(scheme.simhash or tables == 4)
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "remedy"),
-    [
-        ("simhsh", {}, "did you mean 'simhash'"),
-        ("qqq", {}, "use one of simhash\\+anchors, simhash, minhash, bottomk, supershingles"),
-        ("simhash", {"distance": 8}, "use a distance in that range"),
-        ("simhash", {"tables": 5}, "use one of \\[4, 10, 20\\]"),
-        ("minhash", {"threshold": 0.0}, "use a similarity between 0 and 1"),
-        ("minhash", {"threshold": 1.0}, "use a similarity between 0 and 1"),
-    ],
-)
-def test_impossible_schemes_are_refused(name: str, options: dict[str, float], remedy: str) -> None:
-    with pytest.raises(ConfigurationError, match=remedy):
-        load_scheme(name, **options)  # type: ignore[arg-type]
-
-
 # How often
 
 
-def shingle_jaccard(a: str, b: str) -> float:
-    return jaccard(distinct(word_shingles(a, 5))[0], distinct(word_shingles(b, 5))[0])
-
-
-def bernoulli(similarity: float, bands: Bands, threshold: float, runs: int = 20_000) -> float:
-    """Return how often enough bands, and enough of 128 components, agree at this Jaccard *similarity*."""
-    used = bands.bands * bands.rows
-    equal = np.random.default_rng(0).random((runs, max(used, 128))) < similarity
-    agreeing = equal[:, :used].reshape(runs, bands.bands, bands.rows).all(axis=2).sum(axis=1)
-    return float(np.mean((agreeing >= bands.agree) & (equal[:, :128].mean(axis=1) >= threshold)))
-
-
-def found_share(scheme: str, replaced: int, threshold: float = 0.5, texts: int = 250) -> tuple[float, float]:
-    """How many copies are candidates in a kept index, and their mean similarity."""
-    found, similar = 0, 0.0
-    with Detector.open(scheme=scheme, threshold=threshold, verified=False) as detector:
+def found_share(scheme: str, texts: int = 100) -> float:
+    """How many copies with 20 of 300 words replaced are candidates."""
+    found = 0
+    with Detector.open(scheme=scheme, verified=False) as detector:
         for seed in range(texts):
             detector.add(text(seed, 300), url=f"https://a.example/{seed}")
-        detector.flush()
         for seed in range(texts):
-            copy = edited(seed, replaced, 300)
-            verdict = detector.check(copy, url="https://b.example/")
+            verdict = detector.check(edited(seed, 20, 300), url="https://b.example/")
             found += verdict.kind == "near" and verdict.url == f"https://a.example/{seed}"
-            similar += shingle_jaccard(text(seed, 300), copy)
-    return found / texts, similar / texts
-
-
-@pytest.mark.parametrize(
-    ("scheme", "replaced", "threshold"),
-    [
-        ("supershingles", 1, 0.001),
-        ("minhash", 12, 0.6),
-        pytest.param("supershingles", 3, 0.001, marks=pytest.mark.slow),
-        pytest.param("minhash", 6, 0.8, marks=pytest.mark.slow),
-        pytest.param("minhash", 18, 0.5, marks=pytest.mark.slow),
-    ],
-)
-def test_copies_are_found_as_often_as_computed(scheme: str, replaced: int, threshold: float) -> None:
-    share, similarity = found_share(scheme, replaced, threshold)
-    bands = load_scheme(scheme, threshold=threshold).bands  # type: ignore[attr-defined]
-    expected = bernoulli(similarity, bands, 0 if scheme == "supershingles" else threshold)
-    assert share == pytest.approx(expected, abs=4 * (expected * (1 - expected) / 250) ** 0.5 + 0.02)
-    if scheme == "supershingles":
-        assert expected == pytest.approx(float(bands.probability(similarity)), abs=0.02)
-
-
-@pytest.mark.slow
-def test_bottom_k_finds_nearly_as_many_as_min_hash() -> None:
-    share, similarity = found_share("bottomk", 12, 0.6)
-    expected = bernoulli(similarity, load_scheme("minhash", threshold=0.6).bands, 0.6)  # type: ignore[attr-defined]
-    assert expected - 0.15 < share <= expected + 0.1
+    return found / texts
 
 
 def test_anchors_find_what_is_beyond_three_bits() -> None:
     """One of four is the least of the union with probability J of 8-word shingles, each."""
-    share, _ = found_share("simhash+anchors", 20)
-    alone, _ = found_share("simhash", 20)
-    similar = [text_jaccard(text(seed, 300), edited(seed, 20, 300), words=8) for seed in range(250)]
+    share, alone = found_share("simhash+anchors"), found_share("simhash")
+    similar = [text_jaccard(text(seed, 300), edited(seed, 20, 300), words=8) for seed in range(100)]
     expected = 1 - (1 - float(np.mean(similar))) ** 4
-    assert share >= expected - 4 * (expected * (1 - expected) / 250) ** 0.5
+    assert share >= expected - 4 * (expected * (1 - expected) / 100) ** 0.5
     assert alone < share - 0.2
 
 
@@ -282,62 +190,6 @@ def test_a_stock_phrase_makes_no_candidates() -> None:
 # Records
 
 
-@pytest.mark.parametrize("name", SCHEMES)
-def test_entries_hold_what_the_signatures_say(name: str) -> None:
-    scheme = load_scheme(name)
-    header = Header(families(scheme), record(scheme), scheme.parameters, 7)
-    detector = Detector(MemoryIndex(replace(header, parameters={**scheme.parameters, "features": {}})))
-    urls = ["https://news.example.com/1#part", "", "https://example.org/ä"]
-    signatures = [detector.signature(text(seed)) for seed in range(3)]
-    filed = entries(signatures, urls, header, scope="s", time=1234)
-    assert filed.urls == ["https://news.example.com/1", "", "https://example.org/ä"]
-    assert filed.keys.shape == (sum(family.keys for family in header.families), 3)
-    assert filed.records["site"].tolist() == [site_key(url) for url in urls]
-    assert not filed.records["flags"].any()
-    assert len(set(filed.records["scope"].tolist())) == 1
-    for row, signature in enumerate(signatures):
-        stored = filed.records[row]
-        low, high = np.frombuffer(signature.digest, "<u8").tolist()
-        assert (int(filed.keys[0, row]), int(stored["digest"])) == (low, high)
-        assert filed.keys[len(filed.keys) - scheme.keys :, row].astype("<u8").tobytes() == signature.keys
-        if scheme.simhash:
-            assert int(filed.keys[2, row]) == signature.fingerprint
-        for field in ("fingerprint", "tokens", "shingles"):
-            assert int(stored[field]) == getattr(signature, field)
-        assert (stored["sketch"].tobytes(), stored["numbers"].tobytes()) == (
-            signature.sketch,
-            signature.numbers,
-        )
-        extra = b"".join(stored[field].tobytes() for field, _ in scheme.record)
-        assert extra == signature.extra
-        alone = entries([signature], [urls[row]], header, scope="s", time=1234)
-        assert (alone.keys[:, 0] == filed.keys[:, row]).all()
-        assert alone.records[0] == stored
-
-
-@pytest.mark.parametrize("field", ["digest", "sketch", "numbers", "keys", "extra"])
-def test_a_signature_of_another_make_is_refused(field: str) -> None:
-    with Detector.open() as detector:
-        signature = detector.signature(text(1))
-        changed = replace(signature, **{field: getattr(signature, field) + b"\x00"})
-        with pytest.raises(ValueError, match="size"):
-            detector.reserve(changed, "https://a.example/")
-
-
-@pytest.mark.parametrize("crowded", [False, True])
-@pytest.mark.parametrize("narrowed", [False, True])
-def test_candidates_are_complete_if_no_bound_has_left_any_out(crowded: bool, narrowed: bool) -> None:
-    with Detector.open() as detector:
-        detector.add(text(1), url="https://a.example/")
-        signature = detector.signature(text(1))
-        document = entries([signature], ["https://b.example/"], detector.index.header)
-        found = detector.index.find(document, detector.matcher.lookups)
-        assert (found.crowded, found.narrowed) == (False, False)
-        found = found._replace(crowded=crowded, narrowed=narrowed)
-        complete = detector.matcher.candidates(document, found).complete
-        assert complete == (not crowded and not narrowed)
-
-
 def test_equal_texts_are_equal_in_all_respects_whatever_else_was_met() -> None:
     with Detector.open() as detector:
         signatures = [detector.signature(text(seed)) for seed in (1, 2, 3)]
@@ -366,23 +218,8 @@ def test_values_are_the_figures_and_the_words_of_short_lines() -> None:
     assert [each["values"] for each in told] == [0, 2, 0]
 
 
-def test_how_much_of_a_text_is_known_depends_on_which_came_first() -> None:
-    with Detector.open() as detector:
-        signatures = [detector.signature(text(1, words)) for words in (150, 400)]
-        filed = entries(signatures, ["https://a.example/", "https://b.example/"], detector.index.header)
-        excerpt, whole = filed.records[:1], filed.records[1:]
-        told = detector.matcher.explain(excerpt[0], whole, [0, 0, 1, 0])
-        assert told["length"] == pytest.approx(excerpt["shingles"][0] / whole["shingles"][0])
-        assert told["known"] == told["containment"] > 0.8
-        told = detector.matcher.explain(whole[0], excerpt, [0, 0, 1, 0])
-        assert told["length"] == pytest.approx(whole["shingles"][0] / excerpt["shingles"][0])
-        assert told["known"] == pytest.approx(told["containment"] / told["length"])
-        assert told["tokens"] == excerpt["tokens"][0]
-        assert (told["one_site"], told["two_sites"]) == (False, True)
-
-
 def test_which_stored_documents_count() -> None:
-    """All of the same scope, unless they are too old or all scopes are asked for."""
+    """All of the same scope, unless they are too old."""
     with Detector.open() as detector:
         signature, header = detector.signature(text(1)), detector.index.header
         for url, scope, time in (("1", "", 0), ("2", "news", 5), ("3", "", 5)):
@@ -390,25 +227,12 @@ def test_which_stored_documents_count() -> None:
         document = entries([signature], ["4"], header)
         found = detector.index.find(document, detector.matcher.lookups)
 
-        def urls(*oldest: int, all_scopes: bool = False) -> set[str]:
-            return {*detector.matcher.candidates(document, found, *oldest, all_scopes=all_scopes).urls}
+        def urls(*oldest: int) -> set[str]:
+            return {*detector.matcher.candidates(document, found, *oldest).urls}
 
         assert urls() == {"1", "3"}
-        assert urls(all_scopes=True) == {"1", "2", "3"}
         assert urls(1) == urls(5) == {"3"}
-        assert urls(5, all_scopes=True) == {"2", "3"}
         assert urls(6) == set()
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_each_lookup_of_a_crawl_has_bounds(scheme: str) -> None:
-    matcher = Matcher(load_scheme(scheme))
-    assert len(matcher.lookups) == len(matcher.unbounded_lookups) == len(matcher.steps)
-    for lookup, unbounded in zip(matcher.lookups, matcher.unbounded_lookups, strict=True):
-        assert (unbounded.nearest, unbounded.compared) == (0, 0)
-        assert 72 < lookup.nearest <= 1000  # benchmarks/bounds.py: real pages meet no more than 72
-        assert 10**5 < lookup.compared < 10**7  # some milliseconds
-        assert lookup == unbounded._replace(nearest=lookup.nearest, compared=lookup.compared)
 
 
 def test_unverified_candidates_are_all_near() -> None:
@@ -422,18 +246,6 @@ def test_unverified_candidates_are_all_near() -> None:
             "step": "keys",
             "found_by": ["keys"],
         }
-
-
-def test_urls_are_found_as_they_are_filed() -> None:
-    with Detector.open() as detector:
-        for seed in range(3):
-            detector.add(text(seed), url=f"https://a.example/{seed}#x")
-        assert filed_url("https://a.example/1#a#b") == "https://a.example/1"
-        found, _ = find_urls(
-            detector.index, ["https://a.example/1#other", "https://a.example/2", "https://b.example/"]
-        )
-        assert len(found) == 2
-        assert find_urls(detector.index, []) == ([], set())
 
 
 # Live as pair by pair

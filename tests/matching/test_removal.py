@@ -15,7 +15,6 @@ from scrapy_neardup.index.lmdb.snapshot import reading
 from scrapy_neardup.index.tables import LAYOUTS, Family
 from scrapy_neardup.matching.records import (
     bare_host,
-    forget_all,
     forget_urls,
     of_hosts,
     older_than,
@@ -81,17 +80,6 @@ def test_by_host(path: Path, hosts: set[str], which: set[int]) -> None:
     assert found == [number for number in range(20) if number % 7 in which and number not in (3, 15)]
 
 
-@pytest.mark.parametrize("merge", [False, True])
-def test_by_number(path: Path, merge: bool) -> None:
-    forget_all(path, [0, 13, 3], merge=merge)
-    with closing(LmdbIndex(path, None)) as index, index.reading() as reader:
-        assert index.gauges()["documents"] == 16
-        assert index.search(0, documents(range(20), ["u0"] * 20).keys[0]).document.tolist() == [
-            number for number in range(20) if number not in (0, 3, 13, 15)
-        ]
-        assert reader.dead.tolist() == ([] if merge else [0, 3, 13, 15])
-
-
 def test_by_url(tmp_path: Path) -> None:
     with Detector.open(tmp_path) as detector:
         for number in range(4):
@@ -116,12 +104,6 @@ def test_by_a_host_that_urls_write_otherwise(tmp_path: Path) -> None:
     hosts = {bare_host(urls[0]), bare_host(urls[2])}
     with opened(tmp_path) as (environment, header), reading(environment, header) as reader:
         assert of_hosts(reader, hosts, lambda *_: None) == [0, 1, 2]
-
-
-def test_a_host_however_it_is_written() -> None:
-    for text in ("a.example", "A.EXAMPLE", "https://a.example/x", "//a.example:8080", "a.example:80"):
-        assert bare_host(text) == "a.example", text
-    assert bare_host("[") == "["
 
 
 def test_bare_fingerprints_have_no_pages_to_remove() -> None:

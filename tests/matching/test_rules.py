@@ -10,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.matching.rules import (
-    ASKED,
     BRIEF_JACCARD,
     CONTAINED_JACCARD,
-    DECIDING,
     ELSEWHERE_JACCARD,
-    ENOUGH,
     KNOWN,
     LENGTHS,
     SHORTER,
@@ -27,6 +24,7 @@ from scrapy_neardup.matching.rules import (
     VALUES,
     Evidence,
     Findings,
+    enough,
     jaccard_asked,
     verify,
 )
@@ -111,9 +109,8 @@ def test_what_has_decided_is_told_by_its_name(pair: dict[str, Any]) -> None:
     told: dict[str, Any] = {}
     verify(evidence(pair), told)
     decided = str(told["decided_by"][0])
-    assert decided in DECIDING
     near = one(**pair) == "near"
-    assert near == (decided in {rule.name for rule in ENOUGH})
+    assert near == (decided in {rule.name for rule in enough(evidence(pair))})
     assert decided in ("similarity", "variety", "numbers") or f"{decided}_asked" in told
     assert not near or told[decided][0]
 
@@ -122,13 +119,13 @@ def test_what_has_decided_is_told_by_its_name(pair: dict[str, Any]) -> None:
 def test_short_texts_must_be_more_alike(tokens: int) -> None:
     short, long = LENGTHS
     share = min(max((tokens - short) / (long - short), 0), 1)
-    asked = 0.85 - share * 0.23
-    assert float(jaccard_asked(np.array(tokens))) == pytest.approx(asked)
+    usual = 0.85 - share * 0.23
+    assert float(jaccard_asked(np.array(tokens))) == pytest.approx(usual)
     for sites in ("one", ""):
         pair: dict[str, Any] = {"tokens": tokens, "sites": sites, "containment": 0.855}
-        assert one(jaccard=asked + 0.005, **pair) == "near"
-        assert one(jaccard=asked - 0.005, **pair) == "other"
-    least = min(asked, max(0.5, asked - 0.1))
+        assert one(jaccard=usual + 0.005, **pair) == "near"
+        assert one(jaccard=usual - 0.005, **pair) == "other"
+    least = min(usual, max(0.5, usual - 0.1))
     assert one(jaccard=least + 0.005, containment=0, tokens=tokens, sites="two") == "near"
     assert one(jaccard=least - 0.005, containment=0, tokens=tokens, sites="two") == "other"
 
@@ -195,4 +192,3 @@ def test_a_copy_brings_next_to_nothing_new_and_is_not_one_of_several() -> None:
         assert one(varied=False, sites=sites) == "other"
     assert one(length=SHORTER_TITLED, titled=TITLED, sites="two") == "near"
     assert one(length=below(SHORTER_TITLED), titled=TITLED, sites="two") == "other"
-    assert [rule.name for rule in ASKED] == ["title", "short_lines", "other_text", "known", "length"]

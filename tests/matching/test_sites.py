@@ -124,13 +124,6 @@ def test_a_host_has_one_spelling(url: str, host: str) -> None:
     assert host_of(url) == host
 
 
-@given(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=20))
-def test_a_name_in_the_spelling_of_browsers_is_the_same(name: str) -> None:
-    host = host_of(f"https://{name}.example/")
-    assert host_of(f"https://{host}/") == host
-    assert host.isascii()
-
-
 @pytest.mark.parametrize(
     "part", ["a" * 300, "\u0301" * 1_000_000, "ü" * 1_000_000, ".".join("a" * 1_000_000)]
 )
@@ -177,10 +170,6 @@ def test_a_name_of_253_characters_has_a_site_and_a_longer_one_is_one() -> None:
 )
 def test_names_under_a_public_suffix(name: str, domain: bool) -> None:
     assert is_domain(name) is domain
-
-
-def test_surrogates_are_no_trouble() -> None:
-    assert site_key("https://\udcff.example/") != UNKNOWN
 
 
 def test_nothing_is_fetched_nor_written(tmp_path: Path) -> None:
