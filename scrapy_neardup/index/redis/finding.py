@@ -9,7 +9,7 @@ import numpy as np
 from scrapy_neardup.index.protocol import Found
 from scrapy_neardup.index.search import NO_MATCHES, NONE_MET, Matches, Met, closest, is_member, most_shared
 
-from .layout import NEAR_BYTES, NO_NUMBERS, REST, REST_BITS, unpack_near, unpack_numbers
+from .layout import NEAR_BYTES, unpack_near, unpack_numbers
 from .store import BATCH, Known
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.leases import Lease
     from scrapy_neardup.index.protocol import Documents, Lookup, Pending
 
-    from .layout import Generation, Layout
+    from .layout import Generation
     from .store import Store
 
 #: Of longer buckets a crawl reads only the newest entries: a flood must not make every lookup dear.
@@ -31,72 +31,27 @@ MAX_BYTES = 1 << 29
 CAP = 1024
 
 
-class Probe(NamedTuple):
-    """One bucket to be looked at, for one key of a lookup."""
+class Wanted(NamedTuple):
+    """A key that is looked up, and within what distance."""
 
-    lookup: int
+    family: int
     key: int
-    name: bytes
-    generation: Generation
-    #: What the entries of others are compared with, but for their numbers.
-    entry: bytes
-    #: The same as a number, None for a key that has to be equal; and in how many bits they may differ.
-    target: int | None = None
     distance: int = 0
 
 
 class Looked(NamedTuple):
-    """What was read in one step, when the number *newest* was the last one that was given to a document."""
+    """What one look has met, when the number *newest* was the last one that was given to a document."""
 
-    newest: int
-    #: The numbers of the documents under keys that have to be equal, int64[n] by name of bucket and tag;
-    #: those that no document has are left out.
-    numbers: Mapping[tuple[bytes, bytes], NDArray[np.int64]] = {}
-    #: The keys and numbers in buckets of fingerprints, by name: uint64[n], int64[n].
-    buckets: Mapping[bytes, tuple[NDArray[np.uint64], NDArray[np.int64]]] = {}
-    #: The buckets that were too long to be read in full.
-    cut: frozenset[bytes] = frozenset()
-
-    def matches(self, probe: Probe, distance: int) -> Matches | None:
-        """Return what a probe meets, None for nothing; the whole keys differ in at most *distance* bits."""
-        if probe.target is None:
-            numbers = self.numbers.get((probe.name, probe.entry), NO_NUMBERS)
-            distances = np.zeros(len(numbers), np.uint8)
-        else:
-            keys, numbers = self.buckets[probe.name]
-            bits = np.bitwise_count(keys ^ np.uint64(probe.target))
-            (rows,) = (bits <= probe.distance).nonzero()
-            numbers, distances = numbers[rows], bits[rows] + np.uint8(distance - probe.distance)
-        return Matches(np.zeros(len(numbers), np.int64), numbers, distances) if len(numbers) else None
-
-
-def _probes(
-    layout: Layout, lookup: int, family: int, key: int, distance: int, generation: Generation
-) -> list[Probe]:
-    """Return the probes of a *key* of a *family* in the buckets of a *generation*, as those of a *lookup*."""
-    places = layout.key_places(family, key, generation)
-    if layout.equal[family]:
-        return [Probe(lookup, key, bucket, generation, entry) for bucket, entry in places]
-    tables = layout.header.families[family].tables
-    if not tables.radius(distance):
-        return [
-            Probe(lookup, key, bucket, generation, entry, int.from_bytes(entry, "little"), distance)
-            for bucket, entry in places
-        ]
-    # A bit of the prefix may differ. Several flips may lead to the same bucket: an entry has the last bits of
-    # the key, the name the first.
-    probes: dict[tuple[bytes, int], Probe] = {}
-    for table, (permuted, flips) in enumerate(zip(tables.permute(key), tables.flips(distance), strict=True)):
-        target, entry = permuted & REST, places[table].entry
-        for flip in flips:
-            rest = distance - (flip >> REST_BITS).bit_count()
-            name = layout.near_bucket(family, table, permuted ^ flip, generation)
-            probes[name, rest] = Probe(lookup, key, name, generation, entry, target, rest)
-    return list(probes.values())
+    met: Mapping[Wanted, list[Matches]] = {}
+    newest: int = 0
+    #: Where somebody else may file what would be met: buckets, and the entries but for their numbers.
+    places: frozenset[tuple[bytes, bytes]] = frozenset()
+    #: The keys of which not all was read.
+    cut: frozenset[Wanted] = frozenset()
 
 
 class Candidates(NamedTuple):
-    """Documents that probes have met, before it is known whether they are still there."""
+    """Documents that lookups have met, before it is known whether they are still there."""
 
     #: What each lookup has met.
     met: list[Met]
@@ -129,66 +84,69 @@ class Finder:
         self._store = store
         self._handle = handle
 
-    def look(self, document: Documents, lookups: Sequence[Lookup]) -> tuple[list[Probe], Looked, Candidates]:
-        """Look up *document*, one row: return where, what is there, and what may be like it."""
+    def look(self, document: Documents, lookups: Sequence[Lookup]) -> tuple[Looked, Candidates]:
+        """Look up *document*, one row: return what is there, and what may be like it."""
         layout = self._store.layout
         keys = layout.keys(document)
-        wanted = [
-            (lookup, family, key, distance)
-            for lookup, (family, distance, *_) in enumerate(lookups)
-            for key in keys[family]
-        ]
-        probes, looked = self._look(wanted, MOST_BYTES)
-        met: list[dict[int, list[Matches]]] = [{} for _ in lookups]
-        narrowed = [False for _ in lookups]
-        for probe in probes:
-            if probe.name in looked.cut:
-                narrowed[probe.lookup] = True
-            matches = looked.matches(probe, lookups[probe.lookup].distance)
-            if matches is not None:
-                met[probe.lookup].setdefault(probe.key, []).append(matches)
+        asked = [[Wanted(each.family, key, each.distance) for key in keys[each.family]] for each in lookups]
+        looked = self._look([each for some in asked for each in some], MOST_BYTES)
         crowded: set[tuple[int, int]] = set()
-        found = [
-            _meet(lookup, layout.equal[lookup.family], parts, crowded)._replace(narrowed=cut)
-            if parts or cut
-            else NONE_MET
-            for lookup, parts, cut in zip(lookups, met, narrowed, strict=True)
-        ]
-        return probes, looked, Candidates(found, crowded)
+        found = []
+        for lookup, wanted in zip(lookups, asked, strict=True):
+            parts = {each.key: looked.met[each] for each in wanted if each in looked.met}
+            met = _meet(lookup, layout.equal[lookup.family], parts, crowded)
+            found.append(met._replace(narrowed=not looked.cut.isdisjoint(wanted)))
+        return looked, Candidates(found, crowded)
 
-    def _look(self, wanted: Sequence[tuple[int, int, int, int]], most: int) -> tuple[list[Probe], Looked]:
-        """Look up keys (of a lookup, of a family, within a distance); read at most so many bytes a bucket."""
+    def _look(self, wanted: Sequence[Wanted], most: int) -> Looked:
+        """Read the buckets of keys, of each the last bytes, *most* of them."""
         store = self._store
         while True:
-            probes = [
-                probe
-                for each in wanted
-                for generation in store.generations
-                for probe in _probes(store.layout, *each, generation)
-            ]
-            if not probes:
+            last = store.generations[-1]
+            equal: dict[tuple[bytes, bytes], tuple[Generation, list[Wanted]]] = {}
+            near: dict[bytes, tuple[Generation, list[tuple[Wanted, int, int]]]] = {}
+            filed: list[tuple[bytes, bytes]] = []
+            for each in wanted:
+                for generation in store.generations:
+                    for bucket, entry, within in store.layout.looked_up(*each, generation):
+                        if store.layout.equal[each.family]:
+                            equal.setdefault((bucket, entry), (generation, []))[1].append(each)
+                        else:
+                            target = int.from_bytes(entry, "little")
+                            near.setdefault(bucket, (generation, []))[1].append((each, target, within))
+                        if generation == last:  # nothing new comes into an earlier one
+                            filed.append((bucket, entry))
+            if not wanted:
                 store.calls.drain()
-                return probes, Looked(0)
-            equal = {(each.name, each.entry): each.generation for each in probes if each.target is None}
-            near = {each.name: each.generation for each in probes if each.target is not None}
+                return Looked()
             # What this process has settled goes along, and is seen.
             looking = store.looking([*equal], near, most)
             newest, known, oldest, *parts = store.calls.run(looking, reads=True)
             if store.learn(known):
                 break
-        first = int(oldest or 0)
-        numbers, buckets = {}, {}
-        for (place, generation), data in zip(equal.items(), parts, strict=False):
-            if data:
-                found = unpack_numbers(data, generation)
-                numbers[place] = found[found >= first] if first else found
-        for (name, generation), data in zip(near.items(), parts[len(equal) :], strict=True):
-            keys, found = unpack_near(data, generation)
-            buckets[name] = (keys[found >= first], found[found >= first]) if first else (keys, found)
-        cut = frozenset(
-            name for name, data in zip(near, parts[len(equal) :], strict=True) if len(data) == most
-        )
-        return probes, Looked(int(newest), numbers, buckets, cut)
+        met: dict[Wanted, list[Matches]] = {}
+        cut: set[Wanted] = set()
+
+        def add(each: Wanted, numbers: NDArray[np.int64], distances: NDArray[np.uint8]) -> None:
+            if oldest:
+                there = numbers >= int(oldest)
+                numbers, distances = numbers[there], distances[there]
+            if len(numbers):
+                met.setdefault(each, []).append(Matches(np.zeros(len(numbers), np.int64), numbers, distances))
+
+        for (generation, keys), data in zip(equal.values(), parts, strict=False):
+            for each in keys if data else ():  # most have none
+                numbers = unpack_numbers(data, generation)
+                add(each, numbers, np.zeros(len(numbers), np.uint8))
+        for (generation, probes), data in zip(near.values(), parts[len(equal) :], strict=True):
+            stored, numbers = unpack_near(data, generation)
+            for each, target, within in probes if data else ():
+                bits = np.bitwise_count(stored ^ np.uint64(target))
+                (rows,) = (bits <= within).nonzero()
+                add(each, numbers[rows], bits[rows] + np.uint8(each.distance - within))
+                if len(data) == most:
+                    cut.add(each)
+        return Looked(met, int(newest), frozenset(filed), frozenset(cut))
 
     def found(self, document: Documents, lookups: Sequence[Lookup], candidates: Candidates) -> Found:
         """Return those of *candidates* that are there."""
@@ -232,12 +190,11 @@ class Finder:
         has = self._store.header.families[family].has(keys).tolist()
         for start in range(0, len(keys), BATCH):
             some = enumerate(keys[start : start + BATCH].tolist(), start)
-            wanted = [(number, family, key, distance) for number, key in some if has[number]]
-            probes, looked = self._look(wanted, MAX_BYTES)
-            for probe in probes:
-                matches = looked.matches(probe, distance)
-                if matches is not None:
-                    met.setdefault(probe.lookup, set()).update(matches.document.tolist())
+            wanted = {number: Wanted(family, key, distance) for number, key in some if has[number]}
+            looked = self._look(list(wanted.values()), MAX_BYTES)
+            for number, each in wanted.items():
+                for part in looked.met.get(each, ()):
+                    met.setdefault(number, set()).update(part.document.tolist())
         known = self._store.fetch(sorted(set().union(*met.values())))
         place = {number: row for row, number in enumerate(known.numbers)}
         stored = known.documents.keys[self._store.header.rows[family]]

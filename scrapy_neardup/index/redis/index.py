@@ -77,7 +77,7 @@ class RedisIndex:
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
-        _, _, candidates = self._finder.look(document, lookups)
+        _, candidates = self._finder.look(document, lookups)
         return self._finder.found(document, lookups, candidates)
 
     def reserve_if(
@@ -85,17 +85,15 @@ class RedisIndex:
     ) -> Reservation | None:
         self._require_open()
         for _ in range(ATTEMPTS):
-            probes, looked, candidates = self._finder.look(document, lookups)
+            looked, candidates = self._finder.look(document, lookups)
             filing = decide(self._finder.found(document, lookups, candidates))
             if filing is None:
                 return None
             last = self.store.generations[-1]
             places = self.store.layout.places(filing.document, last, candidates.crowded)
             replaced = self.store.fetch(sorted(filing.replaces)) if filing.replaces else self.store.nothing
-            # Nothing new comes into an earlier generation.
-            looked_up = {(each.name, each.entry) for each in probes if each.generation == last}
             number = self.store.calls.run(
-                self.store.filing(filing.document, places, looked_up, looked.newest, self.leases.seconds)
+                self.store.filing(filing.document, places, looked.places, looked.newest, self.leases.seconds)
             )
             if number > 0:
                 return self._hold(number, filing.document, replaced)

@@ -29,7 +29,7 @@ from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.index.reservation import MOST_NOTE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -145,15 +145,35 @@ class Layout:
             tag = spread >> 48 - bits & 0xFFFF
             bucket = self._bucket(_EQUAL_TABLE, generation, spread >> 64 - bits)
             return (Place(bucket, tag.to_bytes(2, "little")),)
+        permuted = self.header.families[family].tables.permute(key)
+        buckets = [self._near_bucket(family, *each, generation) for each in enumerate(permuted)]
         return tuple(
-            Place(
-                self.near_bucket(family, table, permuted, generation), (permuted & REST).to_bytes(7, "little")
-            )
-            for table, permuted in enumerate(self.header.families[family].tables.permute(key))
+            Place(bucket, (each & REST).to_bytes(7, "little"))
+            for bucket, each in zip(buckets, permuted, strict=True)
         )
 
-    def near_bucket(self, family: int, table: int, permuted: int, generation: Generation) -> bytes:
-        """Return the name of the bucket of a *permuted* key of a *table* of a *family*."""
+    def looked_up(
+        self, family: int, key: int, distance: int, generation: Generation
+    ) -> Iterable[tuple[bytes, bytes, int]]:
+        """Return the places where a *key* is looked up, and in how many bits entries may differ."""
+        tables, places = self.header.families[family].tables, self.key_places(family, key, generation)
+        if self.equal[family] or not tables.radius(distance):
+            return [(*place, distance) for place in places]
+        # A bit of the prefix may differ: those that an entry lacks are in the name. Several flips may lead to
+        # the same bucket.
+        return dict.fromkeys(
+            (
+                self._near_bucket(family, table, permuted ^ flip, generation),
+                places[table].entry,
+                distance - (flip >> REST_BITS).bit_count(),
+            )
+            for table, (permuted, flips) in enumerate(
+                zip(tables.permute(key), tables.flips(distance), strict=True)
+            )
+            for flip in flips
+        )
+
+    def _near_bucket(self, family: int, table: int, permuted: int, generation: Generation) -> bytes:
         bits = min(NEAR_BITS + generation.more, self._most_bits[family])
         return self._bucket(self.header.first_table[family] + table, generation, permuted >> 64 - bits)
 
