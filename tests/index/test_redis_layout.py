@@ -29,8 +29,7 @@ from scrapy_neardup.matching.records import entries, header_for
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex
-from scrapy_neardup.index.redis.finding import CAP
-from scrapy_neardup.index.redis.index import find_problems
+from scrapy_neardup.index.redis.index import CAP, find_problems
 from scrapy_neardup.index.redis.layout import EQUAL_BYTES, NEAR_BYTES, Generation
 
 if TYPE_CHECKING:
