@@ -15,6 +15,7 @@ import signal
 import socket
 import sys
 import traceback
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
@@ -152,9 +153,11 @@ def extract(
         if html is None or is_noise(html):
             reason = "not_text"
         else:
-            text, fallback = _text(extractor, html, page.url, area)
+            text, fallback, hidden = _text(extractor, html, page.url, area)
             if text.text and not text.text.isspace():
                 signature = fingerprinter.signature(text)
+                if hidden:
+                    signature = replace(signature, hidden=True)
             else:
                 reason = "no_text"
     except MemoryError:
@@ -165,24 +168,25 @@ def extract(
     return Extraction(signature, reason, perf_counter() - started, fallback, detail, kept)
 
 
-def _text(extractor: Extractor, html: str, url: str, area: ContentArea) -> tuple[MainText, bool]:
+def _text(extractor: Extractor, html: str, url: str, area: ContentArea) -> tuple[MainText, bool, bool]:
     """Extract the text of what *area* shows; of all that it holds, if next to nothing else is left.
 
-    Also returns whether the page nests too deeply to be parsed, so that the text is all that it has.
+    Also returns whether the page nests too deeply to be parsed, so that the text is all that it has, and
+    whether readers may not see the text.
     """
     root, is_whole = parsed_whole(html)
     if not is_whole:
         if area and (root := parsed(html, huge_tree=True)) is not None:
             area.cut(root)
             html = written(root)
-        return _plain(html, url), True
+        return _plain(html, url), True, True
     if root is None:
-        return main_text(extractor(html, url) or ""), False
+        return main_text(extractor(html, url) or ""), False, False
     hides = remove_hidden(root)
     text = _extracted(extractor, html, root, url, area, changed=hides)
     if hides and length(text.text) < _LITTLE and (root := parsed(html)) is not None:
-        text = _extracted(extractor, html, root, url, area)
-    return text, False
+        return _extracted(extractor, html, root, url, area), False, True
+    return text, False, False
 
 
 def _extracted(

@@ -80,6 +80,8 @@ class Signature:
     words: bytes = bytes(2 * WORDS)
     #: The text reads like a captcha, a cookie notice, a log-in form or an error page.
     wall: bool = False
+    #: No reader sees the text, as far as the markup of its page tells.
+    hidden: bool = False
     #: How many characters are a token in most of the text: 1 where words are tokens, else 2 or 4.
     characters: int = 1
     #: Further keys of the scheme, of 8 bytes each, little-endian.

@@ -18,7 +18,7 @@ from scrapy_neardup.fingerprint.values import compare
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
-from .records import DIGEST, OWN, TEMPLATE, URL, shingles_a_token
+from .records import DIGEST, HIDDEN, OWN, TEMPLATE, URL, shingles_a_token
 from .rules import Evidence, beyond_chance, verify
 from .sites import UNKNOWN
 
@@ -155,6 +155,10 @@ class Matcher:
         *exact* (bool[n]) says which pairs have equal texts, *shared* (int[n]) how many of the further keys of
         the scheme each pair has in common.
         """
+        visible = stored["flags"] & HIDDEN == 0
+        if not visible.all():  # what no reader sees takes nothing from other sites
+            visible = visible | ((new["site"] == stored["site"]) & (new["site"] != UNKNOWN))
+            exact = exact & visible
         if exact.all():  # so it is for most copies, and then nothing needs to be estimated
             ones = np.ones(len(exact), np.float32)
             nothing = ~exact
@@ -164,7 +168,7 @@ class Matcher:
         jaccard, containment = similarity(
             new["sketch"], new["shingles"], stored["sketch"], stored["shingles"]
         )
-        agrees = self.scheme.agrees(Pairs(distance, shared, new, stored))
+        agrees = self.scheme.agrees(Pairs(distance, shared, new, stored)) & visible
         candidate = agrees & (stored["flags"] & TEMPLATE == 0)
         near, fuller, template, text_only = candidate, *(np.zeros_like(candidate) for _ in range(3))
         if self.verified:

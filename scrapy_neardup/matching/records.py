@@ -54,6 +54,8 @@ RECORD = (
 TEMPLATE = 1
 #: Flags of a record: of most of the text a token is two characters, or four.
 HALVES, QUARTERS = 4, 8
+#: Flag of a record: no reader sees the text, which nothing on another site repeats.
+HIDDEN = 16
 _CHARACTERS = {1: 0, 2: HALVES, 4: QUARTERS}
 #: The fields of a record from the fingerprint to the flags, as bytes.
 _NUMBERS = struct.Struct("<QQIIIIB")
@@ -213,7 +215,7 @@ def _record_bytes(signature: Signature, url: str, scope_key: int, time: int) -> 
         signature.tokens,
         signature.shingles,
         site_key(url),
-        _CHARACTERS[signature.characters],
+        _CHARACTERS[signature.characters] | HIDDEN * signature.hidden,
     )
     values = signature.numbers + signature.title + signature.figures + signature.words
     return signature.digest[8:] + numbers + signature.sketch + values + signature.extra
