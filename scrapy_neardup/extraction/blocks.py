@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import regex
 from lxml import etree
@@ -13,15 +14,22 @@ from lxml import etree
 from scrapy_neardup.fingerprint.main_text import quoted_lines
 from scrapy_neardup.fingerprint.paragraphs import ends_sentence, is_paragraph, length
 
-from .regions import Region, names, region_of
-
 if TYPE_CHECKING:
-    from collections.abc import Container
-
     from lxml.etree import _Element
 
-#: What teasers, forms for comments, and lists of other articles are said to be within, see `Block.within`.
-OTHER_ARTICLES, FORM, LISTED = -1, -2, -3
+#: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation,
+#: teasers, advertising; or none of these. An article may stand in what is called "around" by mistake, hardly
+#: ever in a "foot". Lines may be "quoted" from another text.
+Region = Literal["", "comments", "foot", "around", "quoted"]
+
+
+def _names(text: str) -> frozenset[str]:
+    """Return the words of *text*."""
+    return frozenset(text.split())
+
+
+#: What lists of other articles are said to be within, see `Block.within`.
+LISTED = -1
 #: Where a link to the first page of a site leads: to a host, or up to a folder, or to the index of one.
 _HOME = regex.compile(
     r"(?:(?:https?:)?//[^/?#]*+)?+/?+(?:\.\.?+/)*+(?:\.\.?+|index\.\w++)?+(?:[?#].*+)?+",
@@ -33,21 +41,15 @@ _DOCUMENT = regex.compile(
     r"zip|7z|rar|t?gz|exe|msi|dmg|apk|deb|rpm|iso))(?:[?#].*+)?",
     regex.IGNORECASE | regex.DOTALL | regex.V1,
 )
-_INLINE = names(
+_INLINE = _names(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt "
     "ruby s samp small span strike strong sub sup time tt u var wbr"
 )
 # Elements that hold one paragraph.
-_PARAGRAPHS = names("p blockquote")
-_HEADINGS = names("h1 h2 h3 h4 h5 h6")
+_PARAGRAPHS = _names("p blockquote")
+_HEADINGS = _names("h1 h2 h3 h4 h5 h6")
 # Headlines of a page beyond these are not looked for.
 _HEADLINES = 20
-# A form for a comment has at most so many characters of text. A longer one holds what readers wrote.
-_FORM = 1200
-#: Elements "article" that hold no headline are teasers if there are so many of them, of so few characters.
-_ARTICLES, _TEASER = 4, 1200
-#: So many classes of an element are looked at.
-_CLASSES = 12
 # Of an address no more characters are read, since each block of a long link has it.
 _ADDRESS = 2000
 
@@ -70,8 +72,6 @@ class Block:
     href: str
     #: The number of the element that holds it; of a paragraph, the one around that.
     parent: int
-    #: Whether it is the caption of a picture.
-    caption: bool
     letters: int = field(init=False)
     #: Whether half of it or more are links.
     is_link: bool = field(init=False)
@@ -127,10 +127,9 @@ class _Walk:
         #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
         #: number of the element.
         self._path: list[tuple[str, Region, int, int]] = []
-        self._elements = self._links = self._preformatted = self._captions = 0
+        self._elements = self._links = self._preformatted = 0
         headlines = itertools.islice(body.iter("h1"), _HEADLINES)
         self._over_headline = {element for headline in headlines for element in headline.iterancestors()}
-        self._other_articles = _teasers(body, self._over_headline)
         for event, element in etree.iterwalk(body, events=("start", "end")):
             if event == "start":
                 self._start(element)
@@ -174,18 +173,14 @@ class _Walk:
         self._elements += 1
         region, number = self._path[-1][1:3] if self._path else ("", 0)
         if region in ("", "around"):
-            others = element in self._other_articles
-            own = "around" if others else region_of(element, element in self._over_headline)
+            own = region_of(element, element in self._over_headline)
             if own != region and own:
-                region, number = own, OTHER_ARTICLES if others else self._elements
-        if region == "comments" and _is_form(element):
-            number = FORM
-        self._captions += element.tag == "figcaption"
+                region, number = own, self._elements
         self._path.append((element.tag, region, number, self._elements))
 
     def _close(self) -> None:
         self._finish()
-        self._captions -= self._path.pop()[0] == "figcaption"
+        self._path.pop()
 
     def _add(self, text: str) -> None:
         if self._text or self._links or not text.isspace():
@@ -223,52 +218,86 @@ class _Walk:
         heading = around if around in _HEADINGS else tag if tag in _HEADINGS else ""
         if quoted:
             region = region or "quoted"
-        self.blocks.append(
-            Block(text, linked, tag, heading, region, within, self._href, parent, self._captions > 0)
-        )
+        self.blocks.append(Block(text, linked, tag, heading, region, within, self._href, parent))
 
 
-def _teasers(body: _Element, over_headline: Container[_Element]) -> set[_Element]:
-    """Return the elements "article" that are teasers of other articles, if there are several.
+# What the markup says of the parts of a page.
 
-    *over_headline* are the elements that hold an h1. Where one entry of a list is too long for a teaser, the
-    entries next to it are no teasers either: the page is about all of them.
+#: Of several regions that the names of an element speak of, the first of these counts.
+_FIRST: tuple[Region, ...] = ("comments", "foot", "around")
+#: Elements whose names say that they stand around the main text.
+_AROUND = frozenset(("nav", "footer", "aside", "menu", "dialog"))
+#: Those that hold the main text, whatever they are called.
+_MAIN = frozenset(("body", "html", "main", "article", "h1", "p"))
+
+# Names in class, id and role are looked at part by part: "post-comments" is "post" and "comments".
+_PART = regex.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])", regex.V1)
+_COMMENTS = regex.compile(
+    r"comment(?!ar(?:y|ies)|ator|ing|ed)|disqus|kommentar|komentar|comentario|respond$|reply$|replies$|guestbook$"
+    r"|opinie$|otzyvy?$|reactie"
+)
+_FOOT = _names("foot footer copyright cookie cookies cookiebanner consent gdpr onetrust")
+_NOTICES = _names(
+    "sidebar sidebar1 sidebar2 related relatedposts recommend"
+    " recommended recommendation recommendations popular trending mostread newsletter subscribe subscription"
+    " sharedaddy breadcrumb breadcrumbs nav navbar navigation menu promo advert"
+    " advertisement ad ads sponsor sponsors sponsored login popup modal overlay teaser teasers calendar"
+    " disclaimer pagination pager rail outbrain taboola banner dialog rightcol leftcol paywall author bio byline"
+    " feedback share shares sharing social"
+)
+#: A name with such a part is that of a frame, which may hold anything.
+_FRAME = regex.compile(
+    r"wrap|container|layout|column|grid|row|template|content|(?:article|post)(?!s)|entry|story|main|body$"
+    r"|^(?:layout|page|mb|mt)$"
+)
+_FRAME_OF_COMMENTS = _names("wrap wrapper container content body text list area section")
+#: Of one attribute, as many names and characters are read.
+_NAMES, _CHARACTERS = 12, 600
+_PARTS = 4
+#: Names, and values of attributes, that are remembered with what they say: the pages of a site have the same
+#: few. Crafted ones, long and beyond ASCII, take 6 MB in each of three memories.
+_REMEMBERED = 1 << 11
+
+
+def region_of(element: _Element, has_headline: bool) -> Region:
+    """Return what *element* holds by its name, class, id and role.
+
+    What holds the headline stands around nothing.
     """
-    short: list[_Element] = []
-    lists: dict[_Element, set[tuple[str, str]]] = {}
-    for element in body.iter("article"):
-        # Those that hold others are passed over: each part of a page is read once.
-        if element in over_headline or element.find(".//article") is not None:
-            continue
-        if _is_short(element, _TEASER):
-            short.append(element)
-        else:
-            lists.setdefault(element.getparent(), set()).update(_kinds(element))
-    if len(short) < _ARTICLES:
-        return set()
-    return {each for each in short if lists.get(each.getparent(), set()).isdisjoint(_kinds(each))}
+    tag = element.tag
+    if tag in _MAIN or (has_headline and tag != "nav"):
+        return ""
+    if tag in _AROUND:
+        return "foot" if tag == "footer" else "around"
+    found: set[Region] = set()
+    for attribute in ("class", "id", "role"):
+        if value := element.get(attribute):
+            found |= _regions(value[:_CHARACTERS])
+    return next((each for each in _FIRST if each in found), "")
 
 
-def _kinds(element: _Element) -> set[tuple[str, str]]:
-    """Return what *element* has in common with other entries of a list: a class and the level of its heading.
-
-    An entry has a heading. Of the classes a few are looked at.
-    """
-    heading = next((found.tag for found in element.iter(*_HEADINGS)), None)
-    classes = element.get("class", "").split(maxsplit=_CLASSES)[:_CLASSES] or [""]
-    return {(name, heading) for name in classes if heading is not None}
+@lru_cache(maxsize=_REMEMBERED)
+def _regions(value: str) -> frozenset[Region]:
+    """Return what the names in the *value* of an attribute speak of."""
+    return frozenset(filter(None, map(_kind, value.split()[:_NAMES])))
 
 
-def _is_form(element: _Element) -> bool:
-    """Tell whether *element*, among comments, is a form to write one."""
-    return element.tag == "form" and element.find(".//textarea") is not None and _is_short(element, _FORM)
-
-
-def _is_short(element: _Element, most: int) -> bool:
-    """Tell whether *element* has at most so many characters of text, of which no more are read."""
-    count = 0
-    for text in element.itertext():
-        count += len(text)
-        if count > most:
-            return False
-    return True
+@lru_cache(maxsize=_REMEMBERED)
+def _kind(name: str) -> Region:
+    """Return what an element holds by one of its names."""
+    parts = [part.lower() for part in _PART.split(name) if part]
+    if not parts or len(parts) > _PARTS:
+        return ""
+    others = [part for part in parts if not _COMMENTS.match(part)]
+    if len(others) < len(parts):
+        last = parts[-1] in _FRAME_OF_COMMENTS or _COMMENTS.match(parts[-1])
+        if last or not any(map(_FRAME.search, others)):
+            return "comments"
+    if any(map(_FRAME.search, parts)):
+        return ""
+    if not _FOOT.isdisjoint(parts):
+        return "foot"
+    # Page builders call every part of a page some sort of widget; those of a sidebar are just widgets.
+    if parts[0] == "widget" or not _NOTICES.isdisjoint(parts):
+        return "around"
+    return ""

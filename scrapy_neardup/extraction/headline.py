@@ -12,7 +12,6 @@ from scrapy_neardup.fingerprint.paragraphs import length
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .asides import Run
     from .blocks import Block
 
 #: Characters of a page in which its titles stand, and of the longest title that is read.
@@ -78,20 +77,18 @@ def only_first_level_heading(blocks: Sequence[Block]) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None, run: Run) -> str:
+def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None, end: int) -> str:
     """Return the words that name the page among those of its site: those of its headline.
 
     A page may have none, or one that is a link to the first page of the site and so the name of that, or the
     entry of a menu, which names a section. Then all that it calls itself counts: its titles, and its
-    first-level headings up to the end of the *run*.
+    first-level headings up to the *end* of the text.
     """
     if headline is not None:
         block = blocks[headline]
         if not (block.is_link and block.leads_home) and not _names_section(block, names):
             return block.text
-    headings = (
-        block.text for block in blocks[: run.end or len(blocks)] if block.tag == "h1" and block.is_free
-    )
+    headings = (block.text for block in blocks[: end or len(blocks)] if block.tag == "h1" and block.is_free)
     return " ".join((*names, *headings))
 
 

@@ -9,22 +9,14 @@ them. docs/quality.md compares it with Trafilatura.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections import Counter
+from statistics import median_low
+from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.fingerprint.paragraphs import SENTENCE, length
+from scrapy_neardup.fingerprint.main_text import MainText, quoted_lines
+from scrapy_neardup.fingerprint.paragraphs import length
 
-from .asides import (
-    ARTICLE,
-    Run,
-    give_back_article,
-    heads_more,
-    leave_out_captions,
-    leave_out_digests,
-    leave_out_quotations,
-    letters_of,
-)
-from .blocks import LISTED, OTHER_ARTICLES, blocks_of
+from .blocks import LISTED, blocks_of
 from .headline import find_headline, only_first_level_heading, title_of, titles
 from .libraries import Trafilatura, divided
 from .parsing import parsed, remove_no_text, written
@@ -38,15 +30,26 @@ if TYPE_CHECKING:
 
 # All lengths are in letters, see `length`.
 
+#: With fewer letters in its paragraphs a page has no article.
+ARTICLE = 300
+#: So many times the text of all that is in no region is much more than that.
+_MUCH_MORE = 1.5
+#: Of a list of other articles: entries of the shortest; letters of the shortest title, and of the median one;
+#: blocks from a title to its text, and letters of a text, at the most; and the least share that all other
+#: paragraphs of the page have.
+_ENTRIES, _TITLE, _LONG_TITLE, _GAP, _LONGEST, _SHARE = 3, 5, 20, 12, 600, 1 / 4
+#: Links that lead nowhere else, such as those that unfold an answer.
+_NOWHERE = ("#", "javascript:")
+
 #: Paragraphs count by their length, up to this one ...
 _MOST = 600
 #: ... less before the headline, and more behind it, the nearer the more: three times as much at the most.
 _BEFORE_HEADLINE = 0.4
 _BEHIND_HEADLINE = 2.0
 _DECAY = 1500
-#: What other blocks cost: what stands in a region; links; headings over further articles; other headings;
-#: lines of tables, lists and paragraphs; other lines.
-_COST_AROUND, _COST_LINK, _COST_MORE, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 300, 10, 15, 25
+#: What other blocks cost: what stands in a region; links; headings; lines of tables, lists and
+#: paragraphs; other lines.
+_COST_AROUND, _COST_LINK, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 10, 15, 25
 #: A short sentence of at least so many letters costs nothing: its letters count half.
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 #: Paragraphs that are a smaller share of the page are no article.
@@ -60,12 +63,19 @@ _SMALL_PART, _SMALL_PART_OF_LINES = 1 / 2, 2 / 3
 _DETAILS, _LEAD = 200, 15
 
 
+class Run(NamedTuple):
+    """Neighbouring blocks, as a range of their numbers."""
+
+    begin: int
+    end: int
+
+
 class Segment:
     """The article as the run of blocks with the greatest score; if there is none, what Trafilatura finds."""
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 14, {self._otherwise.identity}"
+        self.identity = f"segment 15, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         root = parsed(html)
@@ -76,30 +86,31 @@ class Segment:
         remove_no_text(root)
         names = titles(html)
         blocks = blocks_of(root)
-        give_back_article(blocks)
-        leave_out_quotations(blocks)
-        leave_out_captions(blocks)
+        _give_back_article(blocks)
+        for block, quoted in zip(blocks, quoted_lines([block.text for block in blocks]), strict=True):
+            if quoted:
+                block.region = block.region or "quoted"
         named = find_headline(blocks, names)  # a site may have one title for all of its pages
         headline = only_first_level_heading(blocks) if named is None else named
         run = _best_run(blocks, headline)
-        digests = leave_out_digests(blocks, headline)
+        digests = _leave_out_digests(blocks, headline)
         if digests:
             digests = [number for number in digests if run.begin <= number < run.end]
             run = _best_run(blocks, headline)
         lines = _free(blocks[run.begin : run.end])
         prose = [block for block in lines if block.prose]
-        found = letters_of(prose)
+        found = _letters(prose)
         begin = _beginning(blocks, headline, run)
-        title = title_of(blocks, names, named, run)
+        title = title_of(blocks, names, named, run.end)
         details = _details(blocks, begin, run, headline)
         # They tell pages of a site from each other that have an introduction in common.
         details += [blocks[number].text for number in digests]
         # So does what a letter quotes above its own words, or between them.
         above = begin if headline is None else min(begin, headline)
         details += [block.text for block in blocks[above : run.end] if block.region == "quoted"]
-        if found < max(ARTICLE, _SMALL_SHARE * letters_of(_free(blocks))):
+        if found < max(ARTICLE, _SMALL_SHARE * _letters(_free(blocks))):
             return self._other(root, title, blocks, details[:_DETAILS])
-        kept = prose if found >= _PROSE * letters_of(lines) else lines
+        kept = prose if found >= _PROSE * _letters(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details[:_DETAILS]))
         return _with_all_shown(text, blocks, _SMALL_PART)
 
@@ -130,11 +141,114 @@ def _with_all_shown(text: MainText, blocks: Sequence[Block], part: float) -> Mai
     Such a text may be the same on pages that show different things: a note over a list or a calendar, some
     of the entries of a list. Teasers may be entries.
     """
-    shown = [block for block in blocks if not block.region or block.within in (LISTED, OTHER_ARTICLES)]
-    if length(text.text) >= part * letters_of(shown):
+    shown = [block for block in blocks if not block.region or block.within == LISTED]
+    if length(text.text) >= part * _letters(shown):
         return text
     lines = dict.fromkeys((*(block.text for block in shown), *text.details.split("\n")))
     return text._replace(details="\n".join([*lines][:_DETAILS]))
+
+
+def _give_back_article(blocks: Sequence[Block]) -> None:
+    """Take the region away from what is most of the text, and so the article itself.
+
+    A region "around" is if it has as much prose as there is text in no region, links aside; or as much prose
+    as there is in no region, and half as much text again. So are comments where there is no other article: a
+    forum may call all that is said in it so, the first post included.
+    """
+    prose, text = Counter[int](), Counter[int]()  # what stands in no region has the number 0
+    around = set[int]()
+    for block in blocks:
+        if not block.is_link and block.region in ("", "around"):
+            text[block.within] += block.letters
+            prose[block.within] += block.prose * block.letters
+            if block.region:
+                around.add(block.within)
+    for block in blocks:
+        if block.within in around and (
+            prose[block.within] >= max(ARTICLE, text[0])
+            or (prose[block.within] >= max(ARTICLE, prose[0]) and text[block.within] >= _MUCH_MORE * text[0])
+        ):
+            block.region = ""
+    comments = [block for block in blocks if block.region == "comments"]
+    if _letters([block for block in comments if block.prose]) >= ARTICLE > _letters(_free(blocks)):
+        for block in comments:
+            block.region = ""
+
+
+def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[int]:
+    """Give lists of other articles a region; return the numbers of their blocks.
+
+    They are three or more entries of one shape that no element names, each a link for a title, and a text.
+    They stand below an article or above it, and change every day: copies of it on two sites differ in them.
+    Lists are what the page is about, and stay, if few other paragraphs are on the page, and if they stand in
+    one element with other paragraphs, or amid the article.
+    """
+    #: Of each paragraph: its block, and that of the link that is its title.
+    texts: list[tuple[int, int | None]] = []
+    title: int | None = None
+    for number, block in enumerate(blocks):
+        if number == headline:
+            title = None
+        if block.region:
+            continue
+        if block.prose:
+            texts.append((number, title))
+            title = None
+        elif _may_be_title(block) and (title is None or block.letters > blocks[title].letters):
+            title = number
+    found: list[tuple[int, int]] = []
+    begin = 0
+    for end in range(1, len(texts) + 1):
+        shape = _shape(blocks, *texts[begin])
+        if end == len(texts) or _shape(blocks, *texts[end]) != shape:
+            if shape and end - begin >= _ENTRIES and _is_apart(blocks, texts, begin, end):
+                found.append((begin, end))
+            begin = end
+    every = sum(blocks[number].letters for number, _ in texts)
+    rest = every - sum(blocks[number].letters for begin, end in found for number, _ in texts[begin:end])
+    if rest < max(2 * ARTICLE, _SHARE * every):
+        return []
+    numbers = [
+        number
+        for begin, end in found
+        for number in range(texts[begin][1] or 0, texts[end - 1][0] + 1)
+        if not blocks[number].region
+    ]
+    for number in numbers:
+        blocks[number].region, blocks[number].within = "around", LISTED
+    return numbers
+
+
+def _may_be_title(block: Block) -> bool:
+    """Tell whether *block* is a link to another page, and not one that unfolds an answer."""
+    return block.is_link and block.letters >= _TITLE and not block.href.lstrip().lower().startswith(_NOWHERE)
+
+
+def _shape(blocks: Sequence[Block], number: int, title: int | None) -> tuple[str, ...]:
+    """Return what entries of one list have in common: the elements of their titles and texts."""
+    text = blocks[number]
+    if title is None or number - title > _GAP:
+        return ()
+    return (blocks[title].tag, blocks[title].heading, text.tag)
+
+
+def _is_apart(blocks: Sequence[Block], texts: Sequence[tuple[int, int | None]], begin: int, end: int) -> bool:
+    """Tell whether the paragraphs from *begin* to *end* are no part of an article."""
+    before = {blocks[number].parent for number, _ in texts[:begin]}
+    own = {blocks[number].parent for number, _ in texts[begin:end]}
+    behind = {blocks[number].parent for number, _ in texts[end:]}
+    titles = [blocks[title] for _, title in texts[begin:end] if title is not None]
+    return (
+        own.isdisjoint(before | behind)
+        and before.isdisjoint(behind)
+        and len({title.text for title in titles}) == len(titles)
+        and median_low(title.letters for title in titles) >= _LONG_TITLE
+        and max(blocks[number].letters for number, _ in texts[begin:end]) <= _LONGEST
+    )
+
+
+def _letters(blocks: Sequence[Block]) -> int:
+    return sum(block.letters for block in blocks)
 
 
 def _free(blocks: Sequence[Block]) -> list[Block]:
@@ -169,8 +283,6 @@ def _score(block: Block) -> float:
         return min(block.letters, _MOST)
     if block.is_link:
         return -_COST_LINK
-    if (block.heading or block.letters < SENTENCE) and heads_more(block.text):
-        return -_COST_MORE
     if block.heading:
         return -_COST_HEADING
     if block.letters >= _SHORT_SENTENCE and block.ends:
@@ -204,7 +316,7 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
     behind = run.end if headline is None else max(run.end, headline + 1)
     for number in (*range(begin, run.end), *range(behind, len(blocks))):
         block = blocks[number]
-        if number >= behind and (block.prose or block.region or heads_more(block.text)):
+        if number >= behind and (block.prose or block.region):
             break
         if len(lines) == _DETAILS:
             break

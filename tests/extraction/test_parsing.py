@@ -7,6 +7,7 @@ import time
 import pytest
 from lxml import etree
 
+from scrapy_neardup import Detector
 from scrapy_neardup.extraction import EXTRACTORS, Page, load_extractor
 from scrapy_neardup.extraction.parsing import parsed, parsed_whole, remove_hidden, written
 from scrapy_neardup.extraction.task import extract
@@ -106,6 +107,38 @@ def test_no_extractor_takes_a_hidden_article(extractor: str, tag: str) -> None:
     text = text_of(html, extractor)
     assert (RUSSIAN in text) == (tag == "<div>")
     assert tag == "<div>" or note in text
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<div hidden>{}</div>",
+        "<div style='display:none'>{}</div>",
+        "<template>{}</template>",
+        "<noscript>{}</noscript>",
+        "<textarea>{}</textarea>",
+        "<button>{}</button>",
+        "<object>{}</object>",
+        "<video>{}</video>",
+        "<div>" * 300 + "<p hidden>{}</p>",
+    ],
+)
+@pytest.mark.parametrize("shown", ["", "Buy cheap watches here. " * 8])
+def test_text_that_no_reader_sees_stands_for_its_own_page_alone(form: str, shown: str) -> None:
+    """Nothing that another site shows is dropped for it."""
+    text = "".join(f"<p>{RUSSIAN} {ENGLISH} ({number}).</p>" for number in range(6))
+    hides = f"<title>Spam</title><p>{shown}</p>{form.format(text)}"
+    with Detector.open() as detector:
+
+        def kind(html: str, url: str) -> str:
+            page = Page(html.encode(), url, "text/html; charset=utf-8")
+            signature = extract(page, load_extractor("segment"), detector.fingerprinter).signature
+            assert signature is not None
+            return detector.add(signature, url).kind
+
+        assert kind(hides, "https://evil.example/x") == "unique"
+        assert kind(f"<h1>The harbour</h1>{text}", "https://victim.example/story") == "unique"
+        assert kind(hides, "https://evil.example/y") == "exact"
 
 
 # Resiliparse itself leaves out what is hidden.
