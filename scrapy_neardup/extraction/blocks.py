@@ -242,8 +242,8 @@ _NOTICES = _names(
     " recommended recommendation recommendations popular trending mostread newsletter subscribe subscription"
     " sharedaddy breadcrumb breadcrumbs nav navbar navigation menu promo advert"
     " advertisement ad ads sponsor sponsors sponsored login popup modal overlay teaser teasers calendar"
-    " disclaimer pagination pager rail outbrain taboola banner dialog rightcol leftcol paywall author bio byline"
-    " feedback share shares sharing social"
+    " disclaimer pagination pager rail outbrain taboola banner dialog rightcol leftcol paywall author bio"
+    " byline feedback share shares sharing social"
 )
 #: A name with such a part is that of a frame, which may hold anything.
 _FRAME = regex.compile(

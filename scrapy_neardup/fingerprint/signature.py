@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from scrapy_neardup.arguments import require_type, require_whole
@@ -81,7 +81,7 @@ class Signature:
     #: The text reads like a captcha, a cookie notice, a log-in form or an error page.
     wall: bool = False
     #: No reader sees the text, as far as the markup of its page tells.
-    hidden: bool = False
+    hidden: bool = field(default=False, repr=False)
     #: How many characters are a token in most of the text: 1 where words are tokens, else 2 or 4.
     characters: int = 1
     #: Further keys of the scheme, of 8 bytes each, little-endian.
