@@ -4,26 +4,75 @@ from __future__ import annotations
 
 import difflib
 import re
+from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.extraction import Page, TextOnly, Workers
+from scrapy_neardup.extraction.decoding import decode, is_binary, is_noise
+from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.fingerprint.values import compare
 from scrapy_neardup.matching.records import entries
 
 from .pairs import PairJudge
+from .sources.head import read_head
+from .sources.records import DAMAGE, read_whole
+from .sources.responses import looks_like_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from .documents import Document
     from .settings import AuditOptions
 
 _WORD = re.compile(r"\w+")
 #: Words of both texts up to which frequent ones are matched, too, and words of each that are compared at all:
 #: the time grows with the square.
 _THOROUGH, _LONGEST = 4_000, 20_000
+
+
+#: Endings of files that are texts, whatever is in them.
+_TEXT = (".txt", ".md")
+
+
+class Document(NamedTuple):
+    """The main text of a document, and its URL; "" if that is not known."""
+
+    main: MainText
+    url: str = ""
+
+
+def read_document(path: Path, settings: AuditOptions) -> Document:
+    """Read a file with a text, or with HTML, which is extracted. Raises `ConfigurationError`."""
+    try:
+        content = read_whole(path)
+    except DAMAGE as error:
+        raise ConfigurationError(f"{path} cannot be compared ({error}): name another file.") from error
+    url, main = "", None
+    if looks_like_html(content) and path.suffix.lower() not in _TEXT:
+        url = read_head(content, None, "").indexing.declared
+        workers = Workers(
+            TextOnly(),
+            settings.extractor,
+            processes=1,
+            timeout=settings.extract_timeout,
+            memory=settings.extract_memory,
+            keep_text=True,
+            area=settings.area,
+        )
+        with closing(workers):
+            done = workers.submit(Page(content, url, None)).result()
+        reason, main = done.reason, done.text
+    elif is_binary(content) or is_noise(text := decode(content, None)):
+        reason = "not_text"
+    else:
+        reason, main = None, main_text(text)
+    if reason is not None:
+        raise ConfigurationError(f"{path} cannot be compared ({reason}): name another file.")
+    return Document(main or MainText(""), url)
 
 
 class Explanation(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +12,7 @@ from .settings import read_assignments, set_option
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrapy_neardup.audit.documents import Document
+    from scrapy_neardup.audit.explaining import Document
     from scrapy_neardup.audit.settings import AuditOptions
 
 
@@ -46,24 +45,11 @@ def compare(
     URLs the verdict is the one of a crawl that meets ONE when it has stored OTHER: it depends on whether they
     are of one site, or one page.
     """
-    from scrapy_neardup.audit.documents import read_documents
-    from scrapy_neardup.audit.explaining import differences, explain
+    from scrapy_neardup.audit.explaining import differences, explain, read_document
     from scrapy_neardup.audit.settings import AuditOptions
-    from scrapy_neardup.errors import ConfigurationError
 
     settings = AuditOptions(**read_assignments(assignments), seed=seed)
-    documents = list(islice(read_documents([str(one), str(other)], settings), 3))
-    for document in documents:
-        if document.text is None:
-            raise ConfigurationError(
-                f"{document.name} cannot be compared ({document.reason}): name another file."
-            )
-    if len(documents) != 2:
-        raise ConfigurationError(
-            f"{one} and {other} hold {len(documents)} documents or more: name two files with one text or "
-            "page each."
-        )
-    a, b = documents
+    a, b = (read_document(path, settings) for path in (one, other))
     a, b = a._replace(url=url1 or a.url), b._replace(url=url2 or b.url)
     found = explain(a, b, settings)
     verdict = found.verdict if url1 is None and url2 is None else _verdict_of_a_crawl(a, b, settings)
@@ -83,7 +69,7 @@ def compare(
             ("tokens", " and ".join(f"{count:,}" for count in found.tokens)),
         ],
     )
-    changes = list(differences(a.text or "", b.text or ""))
+    changes = list(differences(a.main.text, b.main.text))
     more = [f"… {len(changes) - LINES:,} more"] if len(changes) > LINES else []
     for line in [*found.why, *(line[:WIDTH] for line in changes[:LINES]), *more]:
         print_line(line)

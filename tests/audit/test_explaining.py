@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.documents import Document
-from scrapy_neardup.audit.explaining import explain, reason
+from scrapy_neardup.audit.explaining import Document, explain, reason
 from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.matching.rules import Evidence, verify
 
 from .corpora import edited, template, text
@@ -43,8 +43,8 @@ def test_what_decides_is_said_in_words(drawn: Evidence, elsewhere: bool) -> None
 def said(
     one: str, other: str, site: str = "https://a.example/", titles: tuple[str, str] = ("", "")
 ) -> tuple[str, str]:
-    a = Document("a", site, one, title=titles[0])
-    b = Document("b", "https://a.example/b", other, title=titles[1])
+    a = Document(MainText(one, titles[0]), site)
+    b = Document(MainText(other, titles[1]), "https://a.example/b")
     found = explain(a, b, OPTIONS)
     return found.verdict, " ".join(found.why)
 

@@ -103,22 +103,6 @@ def test_json_and_options(feed: Path, tmp_path: Path) -> None:
     assert (other["verdicts"]["too_short"], other["settings"]["scheme"]) == (11, "minhash")
 
 
-def test_rethreshold(feed: Path, tmp_path: Path) -> None:
-    words = text(0).split()
-    with feed.open("a") as file:
-        row = {
-            "url": "https://host2.example/edited",
-            "text": " ".join([*words[:100], "another", *words[102:]]),
-        }
-        file.write(json.dumps(row) + "\n")
-    assert json.loads(run("audit", feed, "--out", tmp_path / "out", "--json").output)["verdicts"]["near"] == 1
-    feed.unlink()
-    result = run("rethreshold", tmp_path / "out", "--min-similarity", "0.99", "--distance", 2, "--json")
-    facts = json.loads(result.output)
-    assert (facts["verdicts"]["near"], facts["verdicts"]["exact"]) == (0, 6)
-    assert (facts["settings"]["distance"], facts["settings"]["min_similarity"]) == (2, 0.99)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -134,7 +118,6 @@ def test_rethreshold(feed: Path, tmp_path: Path) -> None:
         (("audit", "feed.jl", "--out", "out", "--include-area", "p["), "'p[' is no CSS selector"),
         (("audit", "feed.jl", "--out", "out", "--set", "EXCLUDE_AREA=p["), "NEARDUP_EXCLUDE_AREA: 'p['"),
         (("rethreshold", "."), "no audit"),
-        (("compare", "feed.jl", "feed.jl"), "documents"),
     ],
 )
 def test_trouble_is_one_line(
@@ -147,43 +130,6 @@ def test_trouble_is_one_line(
     assert message in result.output
     assert "Traceback" not in result.output
     assert not Path("out", "report.html").exists()
-
-
-def test_results_of_others_are_replaced_on_demand_only(feed: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other.jl"
-    other.write_text(json.dumps({"url": "https://other.example/", "text": text("other")}) + "\n")
-    assert run("audit", feed, "--out", tmp_path / "out").exit_code == 0
-    result = run("audit", other, "--out", tmp_path / "out")
-    assert result.exit_code == 2
-    assert result.stderr.count("\n") == 1
-    assert "feed.jl): name another directory, or pass --overwrite" in result.stderr
-    result = run("audit", other, "--out", tmp_path / "out", "--overwrite", "--json")
-    assert (result.exit_code, json.loads(result.stdout)["pages"]) == (0, 1)
-
-
-def test_a_content_area_decides_what_repeats_what(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    pages = tmp_path / "site.example"
-    pages.mkdir()
-    for number in range(3):
-        around = f"<article><p>{text(number)}</p></article><article><p>{text('again', 90)}</p></article>"
-        body = f"<div id='own'><p>{text('same')}</p></div>{around}"
-        (pages / f"{number}.html").write_text(f"<html><title>Harbour</title><body>{body}</body>")
-
-    def exact(*arguments: object) -> int:
-        found: int = json.loads(run("audit", pages, "--out", out, "--json", *arguments).stdout)["verdicts"][
-            "exact"
-        ]
-        return found
-
-    assert exact("--set", "EXTRACTOR=plain") == 0
-    refused = run("audit", pages, "--out", out, "--set", "EXTRACTOR=plain", "--include-area", "#own")
-    assert refused.exit_code == 2
-    assert "made with other settings (extractor)" in refused.stderr
-    assert exact("--set", "EXTRACTOR=plain", "--include-area", "#own", "--overwrite") == 2
-    assert json.loads((out / "summary.json").read_text())["settings"]["include_area"] == ["#own"]
-    assert run("rethreshold", out).exit_code == 0
-    assert exact("--set", "EXTRACTOR=plain", "--exclude-area", "article", "--overwrite") == 2
 
 
 def documents(tmp_path: Path, *texts: str) -> list[Path]:

@@ -226,17 +226,6 @@ def test_check_prints_problems(index: Path) -> None:
     assert first == {"where": "log, block 0", "what": "It does not match its checksum."}
 
 
-def test_merging_commands_refuse_a_damaged_index(index: Path) -> None:
-    damage(index)
-    before = (index / "data.mdb").read_bytes()
-    for command in (["compact", index], ["prune", index, "--older-than", 0], ["info", index]):
-        refused = run("index", *command)
-        assert refused.exit_code == 2
-        assert "checksum" in refused.stderr
-        assert refused.stderr.count("\n") == 1
-    assert (index / "data.mdb").read_bytes() == before
-
-
 # prune
 
 
@@ -298,18 +287,6 @@ def test_forget(index: Path, tmp_path: Path) -> None:
     assert run("index", "check", index).exit_code == 0
     assert run("index", "forget", index).exit_code == 2
     assert run("index", "forget", url(1)).exit_code == 2
-
-
-def test_forget_after_folds_and_merges_counts_each_document_once(tmp_path: Path) -> None:
-    """The log keeps what was forgotten; it must not be found there again."""
-    path = tmp_path / "index"
-    fill(path, range(12), days_ago=5)
-    run("index", "forget", path, "--host", "host0.example")
-    for _ in range(2):
-        run("index", "prune", path, "--older-than", 100)
-        assert run("index", "forget", path, "--host", "host0.example").output == "Forgot 0 documents.\n"
-        assert run("index", "prune", path, "--older-than", 1, "--dry-run").output.startswith("8 documents")
-        assert run("index", "check", path).exit_code == 0
 
 
 # compact

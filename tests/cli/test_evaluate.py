@@ -7,7 +7,6 @@ import gzip
 import json
 import random
 import sqlite3
-import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -95,13 +94,6 @@ def test_figures_are_those_counted_by_hand(files: tuple[Path, Path]) -> None:
     assert found["same"] == {"precision": 1, "recall": 1, "f1": pytest.approx(1)}
 
 
-def test_the_table_says_the_same(files: tuple[Path, Path]) -> None:
-    lines = [line.split("\t") for line in run(*files).stdout.splitlines()]
-    assert ["3", "copy", "1", "1", "1.000", "1.000", "1.000"] in lines
-    assert ["2", "rewritten", "1", "0", "0.000", "0.000", "0.000"] in lines
-    assert ["3 and 2", "1.000", "0.750", "0.857"] in lines
-
-
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("options", [()])
 def test_both_orders_are_shown_apart(tmp_path: Path, swapped: bool, options: tuple[str, ...]) -> None:
@@ -138,13 +130,6 @@ def test_settings_are_overridden(files: tuple[Path, Path], scheme: str) -> None:
     nothing = facts(*files, "--set", "min_tokens=1000")
     assert sum(row["found"] for row in nothing["by_kind"]) == 0
     assert (nothing["precision"], nothing["recall"], nothing["f1"]) == (0, 0, 0)
-
-
-def test_worst_pairs_are_shown_with_what_differs(files: tuple[Path, Path]) -> None:
-    output = run(*files, "--worst", 5).stdout
-    assert "label 2, missed: 0 | rewritten" in output
-    assert "zzz" in output
-    assert "copy" not in output.split("label 2, missed")[1]
 
 
 def test_worst_pairs_say_which_step_decided(tmp_path: Path) -> None:
@@ -229,14 +214,6 @@ def test_compare_draws_a_picture(files: tuple[Path, Path], tmp_path: Path) -> No
     assert {line.split("\t")[0] for line in lines} >= {"default", "SimHash", "MinHash bands", "bottom-k"}
     assert "<svg" in picture.read_text()
     assert "use .svg, .png or .pdf" in run(*files, "--compare", "--plot", "curve.gif", status=2).output
-
-
-def test_what_draws_is_asked_for_before_anything_is_read(
-    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    files[0].write_text("no document")
-    assert "scrapy-neardup[plot]" in run(*files, "--compare", status=2).output
 
 
 @pytest.mark.parametrize(
