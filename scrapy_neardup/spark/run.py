@@ -34,13 +34,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-#: Of Java that lives for one audit. Its second compiler would take a third of the processor time of a small
-#: crawl. The first one alone would have less room for its code, and spend its time on clearing it.
-#: An array of half a region takes whole regions of the heap: without the last option a buffer of 1 MB, of
-#: which there is one for each spilled file, takes 2 MB of a heap of less than 4 GB.
-_ONE_AUDIT = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:G1HeapRegionSize=4m"
-#: Spilled files are merged with one buffer of 1 MB each, not three: Spark counts none of them as its memory.
-_READ_AHEAD = "spark.unsafe.sorter.spill.read.ahead.enabled"
 #: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
 _SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
 #: The names of what is kept, in the folder of an audit.
@@ -55,7 +48,7 @@ def start_session(master: str | None, settings: Mapping[str, str] | None) -> Spa
     None stands for the master that Spark is set up for, or else for all processors of this machine. Raises
     `DependencyUnavailable`.
     """
-    builder = SparkSession.builder.appName("scrapy-neardup audit").config(_READ_AHEAD, "false")
+    builder = SparkSession.builder.appName("scrapy-neardup audit")
     if master is None and not _SET_UP & {*os.environ}:
         master = "local[*]"
     if master is not None:
@@ -65,7 +58,8 @@ def start_session(master: str | None, settings: Mapping[str, str] | None) -> Spa
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
             builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
-            builder = builder.config("spark.driver.defaultJavaOptions", _ONE_AUDIT)
+            # The second compiler would take a third of the processor time of a small crawl.
+            builder = builder.config("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1")
     for name, value in (settings or {}).items():
         builder = builder.config(name, value)
     try:
@@ -134,23 +128,9 @@ class SparkAudit:
     #: The content of ``summary.json``.
     summary: dict[str, Any]
 
-    def _table(self, name: str) -> DataFrame:
+    def table(self, name: str) -> DataFrame:
+        """Return the table of ``pages``, ``clusters`` or ``pairs``; Spark reads its files in any order."""
         return self.spark.read.parquet(f"{self.out}/{name}.parquet")
-
-    @property
-    def pages(self) -> DataFrame:
-        """The table of pages; it is written by URL, but Spark reads its files in any order."""
-        return self._table("pages")
-
-    @property
-    def clusters(self) -> DataFrame:
-        """The table of clusters."""
-        return self._table("clusters")
-
-    @property
-    def pairs(self) -> DataFrame:
-        """The table of pairs."""
-        return self._table("pairs")
 
 
 def audit(frame: DataFrame, out: str, **options: Any) -> SparkAudit:

@@ -11,54 +11,6 @@ pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scr
 from scrapy_neardup.index.redis import Address
 
 
-@pytest.mark.parametrize(
-    ("url", "server", "prefix", "shown"),
-    [
-        ("redis://host", "redis://host", b"neardup:{default}:", "redis://host"),
-        (
-            "rediss://me:p%40ss@host:6380/2?name=news&ssl_cert_reqs=none",
-            "rediss://me:p%40ss@host:6380/2?ssl_cert_reqs=none",
-            b"neardup:{news}:",
-            "rediss://host:6380/2?name=news&ssl_cert_reqs=none",
-        ),
-        (
-            "redis://:secret@[::1]:1/0",
-            "redis://:secret@[::1]:1/0",
-            b"neardup:{default}:",
-            "redis://[::1]:1/0",
-        ),
-        (
-            "unix:///run/redis.sock?db=3&name=a.b",
-            "unix:///run/redis.sock?db=3",
-            b"neardup:{a.b}:",
-            "unix:///run/redis.sock?db=3&name=a.b",
-        ),
-    ],
-)
-def test_a_url_says_where_the_index_is(url: str, server: str, prefix: bytes, shown: str) -> None:
-    address = Address.parse(url)
-    assert (address.server, address.prefix, address.shown) == (server, prefix, shown)
-
-
-def test_a_url_of_sentinels_says_who_knows_the_server_and_who_asks_whom() -> None:
-    url = (
-        "rediss+sentinel://me:p%40ss@one:1,two,[::1]:3/pages/2?name=news&ssl_cert_reqs=none"
-        "&sentinel_username=you&sentinel_password=s%26cret"
-    )
-    address = Address.parse(url)
-    assert address.server == "rediss://me:p%40ss@/2?ssl_cert_reqs=none"
-    hosts = (("one", 1), ("two", 26379), ("::1", 3))
-    assert (address.hosts, address.service) == (hosts, "pages")
-    assert address.login == {"username": "you", "password": "s&cret"}
-    assert address.name == "news"
-    assert address.shown == "rediss+sentinel://one:1,two,[::1]:3/pages/2?name=news&ssl_cert_reqs=none"
-
-
-def test_sentinels_need_no_login_and_have_a_first_database() -> None:
-    address = Address.parse("redis+sentinel://one/pages")
-    assert address == ("redis://@/0", "default", "redis+sentinel://one/pages", (("one", 26379),), "pages", {})
-
-
 def test_a_url_of_a_cluster_names_some_of_its_nodes() -> None:
     address = Address.parse("rediss+cluster://me:p%40ss@one:1,two,[::1]:3/0?name=news&ssl_cert_reqs=none")
     assert address.server == "rediss://me:p%40ss@?ssl_cert_reqs=none"

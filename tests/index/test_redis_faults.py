@@ -6,7 +6,7 @@ import logging
 import re
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRuns
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,6 @@ import pytest
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index import Header, open_index
 from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve, urls_near
-from scrapy_neardup.index.tables import Family, PermutedTables
 from tests.index.redis_server import DelayingProxy, RedisServer, running, until
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
@@ -82,36 +81,6 @@ def test_an_index_in_whose_place_is_another_one_is_not_used(redis_url: str) -> N
             index.find(documents([1], 9), LOOKUPS)
 
 
-def test_an_index_in_whose_place_is_one_of_another_version_is_not_used(
-    redis_server: RedisServer, redis_url: str
-) -> None:
-    index = open_index(redis_url, HEADER)
-    prefix = Address.parse(redis_url).prefix.decode()
-    pending = reserve(index, documents([1]))
-    for name, value in (("header", "[99,{}]"), ("id", "another")):
-        redis_server.send(f"SET {prefix}{name} {value}")
-    for ask in (lambda: index.find(documents([1], 9), LOOKUPS), pending.confirm, index.flush, index.close):
-        with suppress(IndexUnavailable):
-            ask()
-
-
-def test_a_header_is_compared_and_kept(redis_url: str) -> None:
-    made = Header(HEADER.families, HEADER.record, {"scheme": "a"}, seed=7)
-    open_index(redis_url, made).close()
-    with closing(
-        open_index(redis_url, Header(HEADER.families, HEADER.record, {"scheme": "a"}, seed=8))
-    ) as index:
-        assert (index.header.seed, index.header.uuid) == (7, made.uuid)
-    with pytest.raises(IndexMismatch, match="scheme: index a, now b"):
-        open_index(redis_url, Header(HEADER.families, HEADER.record, {"scheme": "b"}))
-    with closing(
-        open_index(redis_url, Header(HEADER.families, HEADER.record, {"scheme": "b"}), reset=True)
-    ) as index:
-        assert index.header.parameters == {"scheme": "b"}
-    with pytest.raises(IndexUnavailable, match="no index in"):
-        open_index(redis_url + "else", None)
-
-
 def test_a_layout_of_another_version_is_refused(redis_server: RedisServer, redis_url: str) -> None:
     open_index(redis_url, HEADER).close()
     name = redis_url.partition("name=")[2]
@@ -122,11 +91,6 @@ def test_a_layout_of_another_version_is_refused(redis_server: RedisServer, redis
     redis_server.send(f"SET neardup:{{{name}}}:header nothing")
     with pytest.raises(IndexUnavailable, match="cannot be read"):
         open_index(redis_url, HEADER)
-
-
-def test_tables_of_short_prefixes_are_refused(redis_url: str) -> None:
-    with pytest.raises(ConfigurationError, match="use 4, 10 or 20 tables"):
-        open_index(redis_url, Header((Family(PermutedTables(8, 7)),)))
 
 
 def test_what_one_index_resets_leaves_the_others_alone(redis_server: RedisServer) -> None:

@@ -186,18 +186,6 @@ def test_a_document_takes_its_value_and_some_bytes_a_key(address: Address) -> No
         assert in_buckets / len(numbers) <= 4 * NEAR_BYTES + 10 * EQUAL_BYTES
 
 
-def test_long_lookups_of_a_key_that_thousands_have_are_exact(address: Address) -> None:
-    with closing(RedisIndex(address, HEADER)) as index:
-        many = documents(list(range(0, 3000 << 20, 1 << 20)))
-        many.keys[1] = 7
-        numbers = index.add(many)
-        found = index.find(documents([1 << 63], 7), [Lookup(URL)])
-        assert found.documents.tolist() == numbers.tolist()
-        matches = index.search(URL, np.arange(2_000, dtype=np.uint64))
-        assert set(matches.query.tolist()) == {7}
-        assert matches.document.tolist() == numbers.tolist()
-
-
 def test_a_stock_phrase_is_no_longer_filed_once_it_has_long_been_passed_over(address: Address) -> None:
     lookups = (Lookup(FURTHER, most=64),)
     with closing(RedisIndex(address, HEADER)) as index:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexMismatch
+from scrapy_neardup.errors import ConfigurationError, IndexCorrupted
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.index import Documents
 from scrapy_neardup.matching.records import entries, header_for
@@ -23,14 +22,12 @@ from scrapy_neardup.index.redis import Address
 from scrapy_neardup.index.redis.layout import (
     NEAR_BYTES,
     URL_PARTS,
-    VERSION,
     Generation,
     Layout,
     unpack_near,
     unpack_numbers,
 )
 from scrapy_neardup.index.redis.server import require_fit
-from scrapy_neardup.index.redis.store import read_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,29 +62,6 @@ def document() -> Documents:
     return entries([FINGERPRINTER.signature("some words " * 30)], ["https://a.example/"], HEADER)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"3",
-        b"null",
-        b"[1]",
-        b"[1, 2, 3]",
-        b"{}",
-        b"\xff",
-        b"[" * 5000,
-        b"[%d, 5]" % VERSION,
-        b'[%d, 5, "1"]' % VERSION,
-    ],
-)
-def test_what_is_no_header(data: bytes) -> None:
-    with pytest.raises((IndexCorrupted, IndexMismatch), match=r"header|layout"):
-        read_header(server(data))
-
-
-def test_a_sound_header() -> None:
-    assert read_header(server(json.dumps([VERSION, json.loads(HEADER.to_json()), 1]).encode())) == HEADER
-
-
 @pytest.mark.parametrize("version", ["", "x", "7", "6.0.16", "²", pytest.param("7" * 5000, id="long")])
 def test_a_version_that_is_none_or_too_old(version: str) -> None:
     info = f"redis_version:{version}\r\nmaxmemory:0\r\n".encode()
@@ -115,15 +89,6 @@ def test_a_document_is_unpacked_as_it_was_packed(one: Documents) -> None:
     assert again.records.tobytes() == one.records.tobytes()
     assert again.urls == one.urls
     assert again.notes == one.notes
-
-
-def test_a_url_that_is_no_text() -> None:
-    one = document()
-    value = LAYOUT.values.pack(one)
-    keys = value[: 8 * HEADER.keys]
-    packer = zlib.compressobj(wbits=-11, zdict=keys + URL_PARTS)
-    with pytest.raises(IndexCorrupted, match="document"):
-        LAYOUT.values.unpack([keys + packer.compress(b"\xff" + one.records.tobytes()) + packer.flush()])
 
 
 def test_a_document_that_unpacks_to_more_than_any_has() -> None:
