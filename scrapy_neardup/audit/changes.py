@@ -17,20 +17,17 @@ if TYPE_CHECKING:
 
 
 class Change(NamedTuple):
-    """What became of a page that was or is to fix, or that one of two audits lists in its drop.txt."""
+    """What became of a page that was or is to fix."""
 
     url: str
     #: ``gone``: the page is in the crawl no more. ``handled``: it now names its canonical page, or asks not
     #: to be indexed. ``rewritten``: it repeats no page now. ``new_page``: it repeats one, and was not in the
     #: earlier crawl. ``now_repeats``: it repeats one, and before it repeated none or was handled. ``stays``:
-    #: it repeats a page as before. None: it neither was to fix nor is.
-    change: str | None
+    #: it repeats a page as before.
+    change: str
     #: The page that it repeated, and the one that it repeats; None if it did not, or does not.
     before: str | None
     now: str | None
-    #: ``line_new``, ``line_gone``; None if both drop.txt have the page, or neither has. These also list pages
-    #: that are handled, and parts, and leave out repeats that are not alike enough.
-    line: str | None = None
 
 
 class _Page(NamedTuple):
@@ -50,7 +47,7 @@ def changes(earlier: str | os.PathLike[str], later: str | os.PathLike[str]) -> I
     A URL that several pages have is to fix if one of them is. Raises `ConfigurationError` if a directory has
     no audit.
     """
-    (old, listed), (new, now_listed) = _read(Path(earlier)), _read(Path(later))
+    old, new = _read(Path(earlier)), _read(Path(later))
     for name in sorted(old.keys() | new.keys()):
         before, now = old.get(name), new.get(name)
         change = None
@@ -60,17 +57,13 @@ def changes(earlier: str | os.PathLike[str], later: str | os.PathLike[str]) -> I
             )
         elif now and now.to_fix:
             change = "now_repeats" if before else "new_page"
-        line = None
-        if (name in listed) != (name in now_listed):
-            line = "line_gone" if name in listed else "line_new"
-        if change or line:
-            url = (now or old[name]).url
-            yield Change(url, change, before and before.repeats, now and now.repeats, line)
+        if change:
+            yield Change((now or old[name]).url, change, before and before.repeats, now and now.repeats)
 
 
-def _read(directory: Path) -> tuple[dict[str, _Page], set[str]]:
-    """Return the pages of the audit in *directory* by the names that drop.txt has for them, and its lines."""
-    path, lines = directory / "pages.jsonl", directory / "drop.txt"
+def _read(directory: Path) -> dict[str, _Page]:
+    """Return the pages of the audit in *directory* by the names that drop.txt has for them."""
+    path = directory / "pages.jsonl"
     if not path.is_file():
         raise ConfigurationError(
             f"There is no audit in {directory}: name the directory that one has written."
@@ -89,4 +82,4 @@ def _read(directory: Path) -> tuple[dict[str, _Page], set[str]]:
             name = filed_url(page.url) if is_url(page.url) else page.url
             if name not in pages or page.to_fix:
                 pages[name] = page
-    return pages, {*lines.read_text("utf-8").split("\n")} if lines.is_file() else set()
+    return pages

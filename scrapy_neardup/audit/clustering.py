@@ -64,7 +64,7 @@ def cluster(
         crawl.urls, crawl.declared, crawl.tokens, crawl.fetched, crawl.documents.keys[DIGEST], crawl.noindex,
         stories=components(len(crawl), edges), sites=crawl.documents.records["site"],
     )  # fmt: skip
-    ranks = canonical_ranks(pages, settings.rules, settings.hosts, settings.urls)
+    ranks = canonical_ranks(pages, settings.hosts, settings.urls)
     # A crawl that met the pages by their ranks would file the second of such a pair as one of a template.
     # Nothing but an equal text repeats it: where other numbers agree, that is chance.
     a, b = compared.a[template], compared.b[template]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import islice
-from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,46 +25,12 @@ if TYPE_CHECKING:
     Likeness = Callable[[Pages, Pages], NDArray[np.floating]]
 
 
-class UnionFind:
-    """Disjoint sets of 0 to *count* - 1, which grow by one pair at a time.
-
-    Path halving and union by size (Tarjan and van Leeuwen, JACM 1984). Raises `ConfigurationError` for a
-    count below 0, and for what is none of the elements.
-    """
-
-    def __init__(self, count: int) -> None:
-        require_whole("count", count, 0)
-        self._parents = list(range(count))
-        self._sizes = [1] * count
-
-    def find(self, element: int) -> int:
-        """Return the element that stands for the set of *element*, until the next union."""
-        parents = self._parents
-        # Python would take -1 for the last element.
-        if not (isinstance(element, Integral) and 0 <= element < len(parents)):
-            raise ConfigurationError(f"There is no element {element!r}: use 0 to {len(parents) - 1}.")
-        while (parent := parents[element]) != element:
-            parents[element] = element = parents[parent]
-        return element
-
-    def union(self, a: int, b: int) -> bool:
-        """Unite the sets of two elements; return False if it was one set already."""
-        a, b = sorted((self.find(a), self.find(b)), key=self._sizes.__getitem__)
-        self._parents[a] = b
-        self._sizes[b] += self._sizes[a] * (a != b)
-        return a != b
-
-    def labels(self) -> NDArray[np.int64]:
-        """Return the least element of each element's set; int64[count]."""
-        return components(len(self._parents), [*enumerate(self._parents)])
-
-
 def components(count: int, pairs: ArrayLike) -> NDArray[np.int64]:
     """Label each of 0 to *count* - 1 with the least element that *pairs* (int[m, 2]) connect it with.
 
-    Returns int64[count]. Roots are hooked onto the least of their neighbours and paths are cut short, all at
-    once (after Shiloach and Vishkin, "An O(log n) parallel connectivity algorithm", 1982): where all pairs
-    are known, many times faster than `UnionFind`. Raises `ConfigurationError` as it does.
+    Returns int64[count]. This is union-find for all pairs at once: roots are hooked onto the least of their
+    neighbours, and paths are cut short (after Shiloach and Vishkin, "An O(log n) parallel connectivity
+    algorithm", 1982). Raises `ConfigurationError` for a count below 0, and pairs of other elements.
     """
     require_whole("count", count, 0)
     parents = np.arange(count)

@@ -34,6 +34,25 @@ _WORD = re.compile(r"\w+")
 _THOROUGH, _LONGEST = 4_000, 20_000
 
 
+#: What is said of each rule that decides, and the figures that it looks at.
+_SAID = {
+    "similarity": ("not alike enough", "similarity containment"),
+    "variety": ("the same few words again and again are compared for equality only", "similarity"),
+    "numbers": ("alike but for other numbers, as pages of a template", "substituted numbers"),
+    "title": ("alike but for the title, as pages of a template", "title titled retitled"),
+    "short_lines": ("alike but for the short lines, as pages of a template", "values"),
+    "other_text": ("another page of the site", "containment"),
+    "known": ("more than a copy", "known"),
+    "length": ("a part", "length"),
+    "alike": ("alike enough", "similarity"),
+    "within": ("contained in the other", "containment similarity"),
+    "mostly_within": ("mostly contained in the other, with the same numbers", "containment similarity"),
+    "brief": ("a note that was cut or extended, with the same numbers", "containment similarity"),
+    "elsewhere": ("alike enough for two sites", "similarity containment"),
+    "elsewhere_within": ("contained enough for two sites", "containment similarity"),
+}
+
+
 #: Endings of files that are texts, whatever is in them.
 _TEXT = (".txt", ".md")
 
@@ -142,35 +161,13 @@ def _reasons(judge: PairJudge, distance: int) -> Iterator[str]:
 def reason(told: dict[str, Any]) -> str:
     """Say what decided about two texts, by what `Matcher.explain` has *told* of them."""
     rule = told["decided_by"]
-    similar = f"similarity {told['jaccard']:.2f}"
-    contained = f"containment {told['containment']:.2f}"
-    usual = told["elsewhere_asked" if told["two_sites"] else "alike_asked"]
-    asked = told.get(f"{rule}_asked", 0)
-    said = {
-        "similarity": f"not alike enough: {similar}, where {usual:.2f} is asked as a rule; {contained}",
-        "variety": "not alike beyond chance: a text that says the same few words again and again is compared "
-        "for equality only",
-        "numbers": f"alike but for other numbers, as pages of a template: {told['substituted']} of "
-        f"{told['numbers']} substituted",
-        "title": f"alike but for the title, as pages of a template: of {told['titled']} words of it "
-        f"{told['title']} are others, and one title has {told['retitled']} more",
-        "short_lines": "alike but for the short lines, as pages of a template: "
-        f"{told['values']} of their figures and words are others, where {asked} may be",
-        "other_text": f"another page of the site: {contained}, where {asked:.2f} is asked",
-        "known": f"{'fuller' if told['length'] > 1 else 'more than a copy'}: {told['known']:.0%} of it is in "
-        f"the stored one, where {asked:.0%} is asked",
-        "length": f"a part: {told['length']:.0%} as long as the stored one, where {asked:.0%} is asked",
-        "alike": f"alike enough: {similar}, where {asked:.2f} is asked",
-        "within": f"contained in the other: {contained}, where {asked:.2f} is asked; {similar}",
-        "mostly_within": f"mostly contained in the other: {contained}, where {asked:.2f} is enough if no "
-        f"number is another; {similar}",
-        "brief": f"a note that was cut or extended: {contained}, where {asked:.2f} is enough if no number is "
-        f"another; {similar}",
-        "elsewhere": f"alike enough for two sites: {similar}, where {asked:.2f} is asked; {contained}",
-        "elsewhere_within": f"contained enough for two sites: {contained}, where {asked:.2f} is asked; "
-        f"{similar}",
-    }
-    return said[rule]
+    words, names = _SAID[rule]
+    figures = told | {"similarity": told["jaccard"]}
+    said = [f"{name} {round(figures[name], 2)}" for name in names.split()]
+    usual = "elsewhere" if told["two_sites"] else "alike"
+    if asked := told.get(f"{usual if rule == 'similarity' else rule}_asked"):
+        said.append(f"{round(asked, 2)} is asked")
+    return f"{'fuller' if rule == 'known' and told['length'] > 1 else words}: {', '.join(said)}"
 
 
 def differences(one: str, other: str) -> Iterator[str]:

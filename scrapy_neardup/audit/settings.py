@@ -17,15 +17,13 @@ from scrapy_neardup.matching.records import families, fingerprinter_of, record
 from scrapy_neardup.matching.rules import JACCARDS
 from scrapy_neardup.options import LEAST_MEMORY, MOST_WORKERS, DetectionOptions
 
-from .canonical import check_rules
-
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Scheme
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
 VERSION = 10
 #: The options that are lists.
-_LISTS = ("rules", "hosts", "urls", "include_area", "exclude_area")
+_LISTS = ("hosts", "urls", "include_area", "exclude_area")
 
 
 def scheme_named(options: DetectionOptions) -> Scheme:
@@ -47,9 +45,8 @@ class AuditOptions(DetectionOptions):
     #: Seed of the hashes, 0 to 2³² - 1. None draws one, so that nobody can craft a page that looks like
     #: another's.
     seed: int | None = None
-    #: Which page of a cluster is canonical: names of rules in their order, preferred hosts, and preferred
-    #: patterns of URLs, with * for anything; see `canonical_ranks`.
-    rules: tuple[str, ...] | None = None
+    #: Which page of a cluster is canonical: preferred hosts, and preferred patterns of URLs, with * for
+    #: anything; see `canonical_ranks`.
     hosts: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     #: Least similarity to its canonical page of a near-duplicate that is listed in drop.txt, 0 to 1.
@@ -72,8 +69,6 @@ class AuditOptions(DetectionOptions):
         require_whole("max_body_size", self.max_body_size, 1)
         for name in _LISTS:
             require_list(name, getattr(self, name))
-        if self.rules is not None:
-            check_rules(self.rules)
         if self.seed is None:
             object.__setattr__(self, "seed", secrets.randbelow(1 << 32))
         _ = self.loaded_scheme
@@ -118,7 +113,8 @@ class AuditOptions(DetectionOptions):
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> AuditOptions:
         """Return the settings that `to_json` wrote."""
-        lists = {name: None if values[name] is None else tuple(values[name]) for name in _LISTS}
+        lists = {name: tuple(values[name]) for name in _LISTS}
+        values = {each.name: values[each.name] for each in fields(cls) if each.name in values}
         return cls(**{**values, **lists, "features": Features(**values["features"])})
 
     def identity(self) -> dict[str, Any]:

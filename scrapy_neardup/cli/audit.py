@@ -34,7 +34,7 @@ _PROBLEMS, _CLUSTERS = 5, 10
 _DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 #: What `Change` tells, in this order.
 _CHANGES = (
-    "gone", "handled", "rewritten", "new_page", "now_repeats", "stays", "line_new", "line_gone",
+    "gone", "handled", "rewritten", "new_page", "now_repeats", "stays",
 )  # fmt: skip
 #: Said of audits that know no site.
 _NO_URLS = (
@@ -58,7 +58,6 @@ _JUDGING = (
         help="Least similarity of a near-duplicate that drop.txt lists.  [default: 0.9]",
     ),
     set_option,
-    click.option("--rules", metavar="NAMES", help="Rules for canonical pages, in order, with commas."),
     click.option("--prefer-host", "hosts", multiple=True, help="Keep pages of this host; repeatable."),
     click.option(
         "--prefer-url",
@@ -85,11 +84,9 @@ def _judging_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _given(assignments: tuple[str, ...], rules: str | None, **options: Any) -> dict[str, Any]:
+def _given(assignments: tuple[str, ...], **options: Any) -> dict[str, Any]:
     """Return the options of an audit that the command line names."""
     given = read_assignments(assignments)
-    if rules is not None:
-        given["rules"] = tuple(filter(None, (name.strip() for name in rules.split(","))))
     return given | {name: value for name, value in options.items() if value not in (None, ())}
 
 
@@ -210,9 +207,9 @@ def changes(earlier: Path, later: Path, as_json: bool) -> None:
     """
     from scrapy_neardup.audit.changes import changes as compare
 
-    counts: Counter[str | None] = Counter()
+    counts: Counter[str] = Counter()
     for found in compare(earlier, later):
-        counts.update((found.change, found.line))
+        counts[found.change] += 1
         if as_json:
             click.echo(json.dumps(found._asdict()))
     if not as_json:

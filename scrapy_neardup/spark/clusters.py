@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from scrapy_neardup.audit.canonical import COLUMNS, RULES, Pages
+from scrapy_neardup.audit.canonical import Pages
+from scrapy_neardup.audit.canonical import facts_of as columns_of
 from scrapy_neardup.audit.clustering import group_pages, judge_of
 from scrapy_neardup.audit.components import components
-from scrapy_neardup.audit.urls import release_of, split_url
+from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import UNKNOWN, site_key
 
@@ -90,7 +91,7 @@ def solve(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 FACTS = (
     "number long, url string, noindex boolean, site long, named_elsewhere int, earliest double, "
     "decoded string, length long, longest long, digest binary, https long, hosts long, urls long, "
-    "release array<long>, latest double, own string, named string"
+    "own string, named string"
 )
 
 
@@ -121,16 +122,11 @@ def ranked(
     sites = told.groupBy("story").agg(F.count("*").alias("sites"))
     shares = told.join(sites, "story").groupBy("site").agg(F.expr("avg(int(sites = 1)) share"))
     facts = facts.join(stories, ["story", "site"]).join(shares, "site")
-    columns = {
-        "site": [F.col("site") == UNKNOWN, "of_other", "first", -F.col("share"), "least"],
-        "alphabetical": ["decoded", "url"],
-        "shortest": ["length"],
-        "latest": ["release", "latest"],
-    }
-    rules = RULES if settings.rules is None else settings.rules
-    rules = (*rules, *(("alphabetical",) if "alphabetical" not in rules else ()))
-    order: list[Any] = ["noindex", *(each for rule in rules for each in columns.get(rule, [rule]))]
-    order += ["earliest", "longest", "digest", "number"]
+    site = [F.col("site") == UNKNOWN, "of_other", "first", -F.col("share"), "least"]
+    order: list[Any] = [
+        "noindex", "urls", "hosts", *site, "https", "declared", "longest", "earliest", "length", "decoded",
+        "url", "digest", "number",
+    ]  # fmt: skip
     sortable = facts.select(
         "number",
         *(
@@ -159,28 +155,17 @@ def facts_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Itera
             numbers(batch, "noindex"), np.arange(count), sites,
         )  # fmt: skip
         named = np.array([site_key(url) if url else UNKNOWN for url in declared], np.int64)
-        wished = {"hosts": settings.hosts, "urls": settings.urls}
         columns: dict[str, Any] = {name: batch.column(name) for name in ("url", "noindex", "site")}
-        for rule in ("https", "hosts", "urls", "longest", "earliest"):
-            columns[rule] = next(iter(COLUMNS[rule](pages, wished.get(rule, ()))), np.zeros(count, np.int64))
+        columns |= columns_of(pages, settings.hosts, settings.urls)
         columns |= {
             "number": batch.column("row"),
             "named_elsewhere": ((named != UNKNOWN) & (named != sites)).astype(np.int32),
             "decoded": [unquote(url) for url in urls],
-            "length": COLUMNS["shortest"](pages, ())[0],
             "digest": digests.astype(">u8")[:, np.newaxis],
-            # Numbers that ascend from the newest release on. A tuple sorts before a longer one that it
-            # begins, so in reverse its end comes after any number.
-            "release": [[*(-number for number in release_of(url).order), _END] for url in urls],
-            "latest": COLUMNS["latest"](pages, ())[1],
             "own": [urldefrag(url).url for url in urls],
             "named": [urldefrag(url).url if url else "" for url in declared],
         }
         yield batch_of(columns, FACTS)
-
-
-#: More than any number of a release, negated.
-_END = 1 << 62
 
 
 #: What becomes known of a page. The columns from ``size`` on are set of the canonical page of a cluster.

@@ -39,7 +39,7 @@ LISTED = 100
 SUMMARY = "summary.json"
 PAGE_TABLE = (
     "url verdict cluster canonical distance {similarity} tokens fetched title noindex declared hreflang "
-    "handled copies closest {closest_similarity}"
+    "handled copies"
 )
 PAIR_TABLE = "url1 url2 kind distance {similarity} {containment}"
 
@@ -64,17 +64,9 @@ def write_clusters(grouped: DataFrame, space: Workspace) -> DataFrame:
     return clusters
 
 
-def write_pages(grouped: DataFrame, clusters: DataFrame, pairs: DataFrame, space: Workspace) -> None:
+def write_pages(grouped: DataFrame, clusters: DataFrame, space: Workspace) -> None:
     """Write the table of pages, in the order of their URLs."""
-    members = grouped.where("row <> leader").selectExpr("row a", "leader b", "similarity")
-    every = pairs.select("a", "b", "similarity").unionByName(members)
-    sides = every.selectExpr(
-        "stack(2, a, b, -double(similarity), b, a, -double(similarity)) as (row, other, unlike)"
-    )
-    closest = sides.groupBy("row").agg(F.min(F.struct("unlike", "other")).alias("least"))
-    closest = closest.selectExpr("row", "least.other other", "-least.unlike closest_similarity")
-    closest = closest.join(grouped.selectExpr("row other", "url closest"), "other").drop("other")
-    pages = grouped.drop("size", "members").join(clusters, "leader", "left").join(closest, "row", "left")
+    pages = grouped.drop("size", "members").join(clusters, "leader", "left")
     space.keep(ordered(pages, "row").selectExpr(*_rounded(PAGE_TABLE)), "pages.parquet")
 
 

@@ -209,7 +209,7 @@ def _audit(
     watch("clusters")
     found = clustered(documents, pairs, components, ranks, space, settings)
     watch("writing")
-    write_pages(found, write_clusters(found, space), pairs, space)
+    write_pages(found, write_clusters(found, space), space)
     write_pairs(found, pairs, space)
     write_dropped(found, packed, space, settings)
     summary = summarise(found, pairs, signed, left_out, space, settings)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.canonical import ALL_RULES, RULES, Pages, canonical_ranks
-from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.audit.canonical import Pages, canonical_ranks
 from scrapy_neardup.matching.sites import site_key
 
 
@@ -24,53 +23,42 @@ def pages(*rows: tuple[object, ...]) -> Pages:
     )  # fmt: skip
 
 
+#: For each preference pages in the order of it, which nothing that comes before it tells apart.
 BETTER_AND_WORSE: dict[str, list[tuple[object, ...]]] = {
     "urls": [("http://z.example/stable/longer",), ("http://z.example/new/x",), ("http://a.example/x",)],
-    "latest": [
-        ("http://a.example/stable/longer",), ("http://a.example/v2.10/longer", None, 9, 5),
-        ("http://a.example/2.9/x", None, 99, 1001), ("http://a.example/2.9/", None, 99, 1000),
-        ("http://a.example/0110/", None, 99, 9999), ("http://a.example/082/",), ("http://a.example/dev/",),
-        ("http://a.example/x", None, 99, 9999),
-    ],
     "hosts": [("http://www.a.example/longer",), ("http://b.example/x",), ("http://c.example/",)],
     "site": [
         ("http://z.example/long", None, 10, np.nan), ("http://z.example/longer", None, 9, 998),
         ("https://y.example/", "https://y.example/", 99, 999), ("http://x.example/", None, 9, np.nan),
-        ("http://w.example/2", None, 99, 0), ("http://a.example/", None, 99, 5),
-        ("http://a.example/?", "http://w.example/2", 99, 5),
+        ("http://w.example/2", None, 99, 0), ("http://v.example/", None, 99, 5),
+        ("http://v.example/?", "http://w.example/2", 99, 5),
     ],
-    "https": [("https://z.example/longer",), ("http://a.example/",)],
-    "declared": [("http://z.example/longer", "http://z.example/longer#top"), ("http://y.example/",),
-    ("http://x.example/", "http://x.example/?a")],
-    "longest": [("http://z.example/longer", None, 101), ("http://a.example/", None, 100)],
-    "earliest": [("http://z.example/longer", None, 9, 999), ("http://a.example/", None, 9, 1000),
-    ("http://a.example/", None, 9, np.nan)],
-    "shortest": [("http://a.example/z%C3%A9",), ("http://a.example/abc",)],
-    "alphabetical": [("http://a.example/%61%61%61",), ("http://a.example/b",)],
+    "https": [("https://z.example/longer",), ("http://z.example/",)],
+    "declared": [("http://z.example/longer", "http://z.example/longer#top"), ("http://z.example/",),
+    ("http://z.example/x", "http://z.example/?a")],
+    "longest": [("http://z.example/longer", None, 101), ("http://z.example/", None, 100)],
+    "earliest": [("http://z.example/longer", None, 9, 999), ("http://z.example/", None, 9, 1000),
+    ("http://z.example/", None, 9, np.nan)],
+    "shortest": [("http://z.example/z%C3%A9",), ("http://z.example/abc",)],
+    "alphabetical": [("http://z.example/%61%61%61",), ("http://z.example/abc",)],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", ALL_RULES)
-def test_each_rule_decides(rule: str) -> None:
-    rows = BETTER_AND_WORSE[rule]
-    hosts = ("A.example", "b.example")
+@pytest.mark.parametrize("name", BETTER_AND_WORSE)
+def test_each_preference_decides(name: str) -> None:
+    rows = BETTER_AND_WORSE[name]
     for turned in (rows, rows[::-1]):
-        ranks = canonical_ranks(pages(*turned), (rule,), hosts, ("*/stable/*", "http://?.example/new/*"))
+        ranks = canonical_ranks(
+            pages(*turned), ("A.example", "b.example"), ("*/stable/*", "http://?.example/new/*")
+        )
         assert [turned[place] for place in np.argsort(ranks)] == rows
 
 
-@pytest.mark.parametrize("rule", RULES[2:-1])
-def test_a_rule_goes_before_those_after_it(rule: str) -> None:
-    rows = BETTER_AND_WORSE[rule]
-    assert canonical_ranks(pages(*rows), RULES[RULES.index(rule) :]).tolist() == list(range(len(rows)))
-
-
-@pytest.mark.parametrize("rules", [None, ("https",), ("longest", "alphabetical"), ()])
-def test_what_asks_not_to_be_indexed_comes_last(rules: tuple[str, ...] | None) -> None:
+def test_what_asks_not_to_be_indexed_comes_last() -> None:
     both = pages(
         ("https://a.example/", None, 99, 1, 0, True), ("http://b.example/long", None, 9, 2, 1, False)
     )
-    assert canonical_ranks(both, rules, ("a.example",)).tolist() == [1, 0]
+    assert canonical_ranks(both, ("a.example",)).tolist() == [1, 0]
 
 
 def test_a_copier_is_not_canonical_by_what_it_can_choose() -> None:
@@ -81,12 +69,6 @@ def test_a_copier_is_not_canonical_by_what_it_can_choose() -> None:
     assert canonical_ranks(pages(names_it, (*story[:3], np.nan))).tolist() == [1, 0]
 
 
-def test_the_order_of_rules_is_followed() -> None:
-    both = pages(("https://a.example/", None, 10), ("http://a.example/", None, 99))
-    assert canonical_ranks(both).tolist() == [0, 1]
-    assert canonical_ranks(both, ("longest", "https")).tolist() == [1, 0]
-
-
 def test_a_page_that_others_name_is_declared_unless_it_names_another() -> None:
     found = pages(
         ("http://a.example/?page", "http://a.example/"),
@@ -94,7 +76,7 @@ def test_a_page_that_others_name_is_declared_unless_it_names_another() -> None:
         ("http://a.example/loop", "http://a.example/?page"),
         ("http://a.example/x",),
     )
-    assert np.argsort(canonical_ranks(found, ("declared", "alphabetical"))).tolist() == [1, 3, 0, 2]
+    assert {*canonical_ranks(found)[[1, 3]].tolist()} == {0, 1}
 
 
 def test_preferred_hosts_stand_for_those_below_and_no_others() -> None:
@@ -105,21 +87,21 @@ def test_preferred_hosts_stand_for_those_below_and_no_others() -> None:
         ("http://[broken/",),
         ("not a URL",),
     )
-    ranks = canonical_ranks(found, ("hosts",), ("b.example", "a.example"))
+    ranks = canonical_ranks(found, ("b.example", "a.example"))
     assert ranks[2] == 0
     assert ranks[1] == 1
 
 
 @pytest.mark.parametrize(("host", "row"), [("2001:db8::1", 0), ("[2001:DB8::1]", 0), ("[::1", 1)])
 def test_a_preferred_host_may_be_an_address(host: str, row: int) -> None:
-    found = pages(("http://[2001:db8::1]/long/path",), ("mailto:a",))
-    assert np.argsort(canonical_ranks(found, ("hosts", "shortest"), (host,)))[0] == row
+    found = pages(("http://[2001:db8::1]/long/path",), ("http://a.example/",))
+    assert np.argsort(canonical_ranks(found, (host,)))[0] == row
 
 
 @pytest.mark.parametrize("host", ["Bücher.example", "xn--bcher-kva.example."])
 def test_a_preferred_host_may_be_spelled_in_both_ways(host: str) -> None:
     found = pages(("http://a.example/",), ("http://bücher.example/",), ("http://www.xn--bcher-kva.example/",))
-    assert canonical_ranks(found, ("hosts",), (host,))[0] == 2
+    assert canonical_ranks(found, (host,))[0] == 2
 
 
 @given(
@@ -133,12 +115,9 @@ def test_a_preferred_host_may_be_spelled_in_both_ways(host: str) -> None:
         ),
         unique_by=repr,
     ),
-    st.permutations(RULES).flatmap(lambda rules: st.integers(0, len(rules)).map(lambda count: rules[:count])),
     st.randoms(),
 )
-def test_the_same_order_however_pages_are_numbered(
-    rows: list[tuple[object, ...]], rules: list[str], dice: object
-) -> None:
+def test_the_same_order_however_pages_are_numbered(rows: list[tuple[object, ...]], dice: object) -> None:
     # Unknown times are all one, and what a page names counts only by the rule.
     distinct = {(r[0], r[1] or None, r[2], r[3] if r[3] and r[3] > 0 else 0, r[4]): r for r in rows}  # type: ignore[operator]
     rows = list(distinct.values())
@@ -146,17 +125,10 @@ def test_the_same_order_however_pages_are_numbered(
     dice.shuffle(shuffled)  # type: ignore[attr-defined]
     orders = []
     for some in (rows, shuffled):
-        ranks = canonical_ranks(pages(*some), rules, ("b",))
+        ranks = canonical_ranks(pages(*some), ("b",))
         assert sorted(ranks.tolist()) == list(range(len(some)))
         orders.append([(some[p][0], some[p][2], some[p][4]) for p in np.argsort(ranks)])
     assert orders[0] == orders[1]
-
-
-def test_unknown_and_repeated_rules_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="no rule 'newest': use some of urls"):
-        canonical_ranks(pages(), ("https", "newest"))
-    with pytest.raises(ConfigurationError, match="given twice"):
-        canonical_ranks(pages(), ("https", "https"))
 
 
 def test_of_two_sites_the_one_with_more_stories_of_its_own_comes_first() -> None:

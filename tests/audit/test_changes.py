@@ -44,31 +44,11 @@ def test_changes(audits: tuple[Path, Path]) -> None:
     assert list(changes(*audits)) == [
         Change("https://a.example/ab", "stays", a, a),
         Change("https://a.example/ac", "handled", a, a),
-        Change("https://a.example/ad", "rewritten", a, None, "line_gone"),
-        Change("https://a.example/ae", "gone", a, None, "line_gone"),
-        Change("https://a.example/b", "now_repeats", None, a, "line_new"),
-        Change("https://a.example/c", "new_page", None, a, "line_new"),
+        Change("https://a.example/ad", "rewritten", a, None),
+        Change("https://a.example/ae", "gone", a, None),
+        Change("https://a.example/b", "now_repeats", None, a),
+        Change("https://a.example/c", "new_page", None, a),
     ]
-
-
-def test_every_line_that_two_lists_to_drop_differ_by_is_told(tmp_path: Path) -> None:
-    """Also of pages that are handled already, and of parts, of which none is to fix."""
-    story = [page("a", 1), *(page(name, 1, "a") for name in ("ab", "ac"))]
-    whole = text("whole")
-    excerpt = " ".join(whole.split()[: int(0.6 * len(whole.split()))])
-    parts = [{"url": "https://b.example/#1", "text": whole}, {"url": "part#1", "text": excerpt}]
-    path = feed(tmp_path / "a.jl", [*story, *parts])
-    other = feed(tmp_path / "b.jl", [*story[:2], *parts])
-    with audit(path, tmp_path / "old", seed=0):
-        pass
-    with audit(other, tmp_path / "new", seed=0, drop_similarity=0.3, hosts=("b.example",)):
-        pass
-    old, new = ({*(tmp_path / name / "drop.txt").read_text().splitlines()} for name in ("old", "new"))
-    told = {each.url: (each.change, each.line) for each in changes(tmp_path / "old", tmp_path / "new")}
-    assert told == {"https://a.example/ac": (None, "line_gone"), "part#1": (None, "line_new")}
-    assert (old - new, new - old) == ({"https://a.example/ac"}, {"part#1"})
-    shown = CliRunner().invoke(main, ["changes", str(tmp_path / "old"), str(tmp_path / "new")]).output
-    assert [line.split()[-1] for line in shown.splitlines() if line.startswith("line")] == ["1", "1"]
 
 
 def test_as_many_stay_to_fix_as_the_summary_counts(tmp_path: Path) -> None:
@@ -93,7 +73,7 @@ def test_command(audits: tuple[Path, Path]) -> None:
     told = CliRunner().invoke(main, ["changes", *map(str, audits), "--json"]).output
     assert json.loads(told.splitlines()[0]) == {
         "url": "https://a.example/ab", "change": "stays",
-        "before": "https://a.example/a", "now": "https://a.example/a", "line": None,
+        "before": "https://a.example/a", "now": "https://a.example/a",
     }  # fmt: skip
 
 

@@ -57,10 +57,10 @@ OTHERS = "\n".join(f"Value {text(('other', n), 2)}" for n in range(30))
     ("found", "verdict", "words"),
     [
         (lambda: said(text(1), edited(text(1), 3)), "near", "The first is alike enough: similarity 0.9"),
-        (lambda: said(template(0, 1), template(0, 2)), "template", "numbers, as pages of a template: 3 of 3"),
+        (lambda: said(template(0, 1), template(0, 2)), "template", "as pages of a template: substituted 3"),
         (
             lambda: said(text(1), edited(text(1), 2), titles=("A red kettle", "A blue pan")),
-            "template", "alike but for the title, as pages of a template: of ",
+            "template", "alike but for the title, as pages of a template: ",
         ),
         (
             lambda: said(f"{text(1)}\n{LINES}", f"{text(1)}\n{OTHERS}"),
@@ -71,7 +71,7 @@ OTHERS = "\n".join(f"Value {text(('other', n), 2)}" for n in range(30))
             lambda: said(text(1), edited(text(1), 40), "https://b.example/"),
             "near", "alike enough",
         ),
-        (lambda: said(f"{text(1)} {text(2)}", text(1)), "fuller", "fuller: 48% of it is in the stored one"),
+        (lambda: said(f"{text(1)} {text(2)}", text(1)), "fuller", "fuller: known 0.48"),
     ],
 )  # fmt: skip
 def test_the_true_reason_is_given(found: Any, verdict: str, words: str) -> None:

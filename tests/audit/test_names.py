@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.names import name_pages
-from scrapy_neardup.audit.urls import release_of
+from scrapy_neardup.audit.urls import place_of
 
 from .corpora import edited, feed, text
 
@@ -38,13 +38,13 @@ def test_the_number_of_a_release_is_no_part_of_the_names_of_its_pages(tmp_path: 
 
 def test_a_release_may_stand_behind_the_name_of_what_it_is_of(tmp_path: Path) -> None:
     crawl = [*release("lib-3.7.1/html", "3.7.1"), *release("lib-3.10.0/html", "3.10.0", changes=3)]
-    with audit(feed(tmp_path / "a.jl", crawl), seed=0, rules=("latest",)) as found:
+    with audit(feed(tmp_path / "a.jl", crawl), seed=0, urls=("*/lib-3.10.0/*",)) as found:
         assert verdicts(found).count("near") == 20
         assert all("3.10.0" in url for url in found.pages["url"][found.pages["verdict"] == "unique"])
-    assert release_of("https://a.example/lib-2.1/x").folder == "/lib-2.1"
-    assert release_of("https://a.example/docs/lib_v2.1.3/x") == ((0, 2, 1, 3), "/docs/lib_v2.1.3", "lib")
-    assert release_of("https://a.example/notes/lib-2.1").folder == ""  # a page
-    assert release_of("https://a.example/story-2/x").folder == ""
+    assert place_of("https://a.example/lib-2.1/x") == ("/lib-2.1", "https://a.example/lib/x")
+    assert place_of("https://a.example/docs/lib_v2.1.3/x")[0] == "/docs/lib_v2.1.3"
+    assert place_of("https://a.example/notes/lib-2.1")[0] == ""  # a page
+    assert place_of("https://a.example/story-2/x")[0] == ""
 
 
 def test_years_of_a_path_are_no_releases(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ COLUMNS = {
         "url": "string", "verdict": "string", "cluster": "int32", "canonical": "string", "distance": "int32",
         "similarity": "float32", "tokens": "int64", "fetched": "float64", "title": "string",
         "noindex": "bool_", "declared": "string", "hreflang": "string", "handled": "string",
-        "copies": "int64", "closest": "string", "closest_similarity": "float32",
+        "copies": "int64",
     },
     "clusters": {
         "cluster": "int32", "canonical": "string", "size": "int64", "exact": "int64", "near": "int64",
@@ -166,9 +166,8 @@ def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``pages.jsonl``: all pages in the order of their URLs."""
     pages = audit.pages
     urls, names = pages["url"], PAGES.names or ()
-    closest, alike = closest_pages(audit)
     sizes = audit.clusters["size"]
-    for row, other, likeness in zip(_values(pages), _values(closest), _values(alike), strict=True):
+    for row in _values(pages):
         page = dict(zip(names, row, strict=True))
         inside, compared = page["cluster"] >= 0, not math.isnan(page["similarity"])
         yield {
@@ -186,27 +185,7 @@ def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
             "hreflang": page["alternates"] or None,
             "handled": page["handled"] or None,
             "copies": int(sizes[page["cluster"]]) - 1 if inside else 0,
-            "closest": urls[other] if other >= 0 else None,
-            "closest_similarity": round(likeness, 4) if other >= 0 else None,
         }
-
-
-def closest_pages(audit: Audit) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return for each page the one of all compared with it that it is most like, and the similarity of both.
-
-    Arrays of n: rows, -1 for none; and 0 to 1.
-    """
-    pages, pairs = audit.pages, audit.pairs
-    members = np.flatnonzero(pages["canonical"] != np.arange(len(pages)))
-    first = np.concatenate((pairs["first"], members))
-    second = np.concatenate((pairs["second"], pages["canonical"][members]))
-    alike = np.concatenate((pairs["similarity"], pages["similarity"][members])).astype(np.float64)
-    page, other, alike = np.append(first, second), np.append(second, first), np.tile(alike, 2)
-    order = np.lexsort((other, -alike, page))
-    page, places = np.unique(page[order], return_index=True)
-    closest, likeness = np.full(len(pages), -1, np.int64), np.zeros(len(pages))
-    closest[page], likeness[page] = other[order][places], alike[order][places]
-    return closest, likeness
 
 
 def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
@@ -353,7 +332,6 @@ def settings_of(settings: AuditOptions) -> dict[str, Any]:
         "scheme": settings.loaded_scheme.name,
         "asked": asked if settings.verified else None,
         "seed": settings.header.seed,
-        "rules": list(settings.rules) if settings.rules is not None else None,
         **{name: list(getattr(settings, name)) for name in listed},
         **{name: getattr(settings, name) for name in _SHOWN},
     }
