@@ -1,4 +1,4 @@
-"""``scrapy-neardup index …``: look at an index, verify it, remove from it, shrink it, repair it."""
+"""``scrapy-neardup index …``: look at an index, verify it, remove from it, shrink it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .settings import is_on_server, path_and_urls, path_argument
 
 @click.group()
 def index() -> None:
-    """Look at an index, verify it, remove from it, shrink it, repair it.
+    """Look at an index, verify it, remove from it, shrink it.
 
     PATH is the directory of the index, or the URL of one on a server. In a Scrapy project, `scrapy neardup
-    index …` takes it from the settings (NEARDUP_DIR, NEARDUP_STORE) if it is left out. All but compact and
-    repair may run while a crawl uses the index.
+    index …` takes it from the settings (NEARDUP_DIR, NEARDUP_STORE) if it is left out. All but compact may
+    run while a crawl uses the index.
     """
 
 
@@ -41,12 +41,8 @@ def info(path: Path | str, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    runs = facts.pop("runs", ())
     rows = [(name.replace("_", " "), _told(value)) for name, value in facts.items()]
     print_table(f"Index {facts.get('url', path)}", None, rows)
-    if runs:
-        columns = ("run", "from document", "to before", "documents")
-        print_table("Runs", columns, [[f"{value:,}" for value in run.values()] for run in runs])
 
 
 def _told(value: Any) -> str:
@@ -87,7 +83,6 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
     elif problems:
         rows = [(problem.where, problem.what) for problem in problems]
         print_table(f"Problems of the index {path}", ("where", "what"), rows)
-        click.echo("`scrapy-neardup index repair` saves what can be read.", err=True)
     else:
         print_line(f"The index {path} is sound.")
     context.exit(1 if problems else 0)
@@ -211,33 +206,6 @@ def compact(path: Path | str) -> None:
     with progress("Compacting") as advance:
         before, after = compact_index(path, advance)
     print_line(f"The file had {before:,} bytes, now {after:,}.")
-
-
-@index.command()
-@path_argument
-@json_option
-def repair(path: Path | str, as_json: bool) -> None:
-    """Save what can be read of a damaged index.
-
-    Puts it into a new file and tells what is gone. The damaged file is kept beside it under another name.
-    Needs twice as much free space as the index has, and nobody else may use the index meanwhile.
-    """
-    if is_on_server(path):
-        raise click.UsageError("An index on a server has no file to be repaired: use its copies.")
-    from scrapy_neardup.index.lmdb.commands import repair as repair_index
-
-    with progress("Repairing"):
-        found = repair_index(path)
-    if as_json:
-        print_json({**asdict(found), "kept": str(found.kept)})
-        return
-    print_line(f"Saved {found.documents:,} documents. The damaged file is {found.kept}.")
-    if found.gone:
-        print_line(f"{found.gone:,} documents are gone: copies of them will pass once.")
-    if found.revived:
-        print_line(
-            "Which documents were removed cannot be read: what was forgotten is to be forgotten again."
-        )
 
 
 @index.command("export")

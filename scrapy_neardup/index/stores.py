@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from .header import Header
-    from .lmdb.index import SharedIndex
     from .protocol import Index
 
 #: The schemes of URLs of indexes on a server.
@@ -30,28 +29,6 @@ BACKENDS = {"memory": ".memory", **dict.fromkeys(SERVERS, ".redis")}
 #: What is taken for a URL: a scheme that is known, or any with two slashes. Other text is the name of a
 #: directory.
 _URL = re.compile(rf"(?:file|{'|'.join(map(re.escape, BACKENDS))}):|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-
-
-@overload
-def open_index(
-    where: Path | None,
-    wanted: Header | None,
-    *,
-    ignore: Collection[str] = ...,
-    window: float = ...,
-    reset: bool = ...,
-) -> SharedIndex: ...
-
-
-@overload
-def open_index(
-    where: str | os.PathLike[str] | None,
-    wanted: Header | None,
-    *,
-    ignore: Collection[str] = ...,
-    window: float = ...,
-    reset: bool = ...,
-) -> Index: ...
 
 
 def open_index(

@@ -16,7 +16,7 @@ from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme
 from scrapy_neardup.fingerprint.schemes import load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
 from scrapy_neardup.fingerprint.values import FIGURES, NUMBERS, TITLE, WORDS
-from scrapy_neardup.index import Documents, Header, open_index
+from scrapy_neardup.index import Documents, Header, LmdbIndex, open_index
 from scrapy_neardup.index.tables import EQUAL, NO_KEY, TABLES, Family
 
 from .sites import host_of, site_key
@@ -285,7 +285,7 @@ def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], N
 
 def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> None:
     """Remove documents by their numbers from the index in *path*, and wait until that is on disk."""
-    with contextlib.closing(open_index(path, None)) as index:
+    with contextlib.closing(LmdbIndex(path, None)) as index:
         index.discard(numbers)
         index.flush()
         if merge:

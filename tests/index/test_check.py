@@ -169,7 +169,7 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "partition deleted": (delete("runs"), "partition 0: A partition is cut short or missing"),
     "document of another run": (
         change_entries(lambda keys, numbers: (keys, numbers + 2**31)),
-        "documents of other runs",
+        "is out of bounds",
     ),
     "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "has 99 entries of 100"),
     "document not held": (not_held, "It has not 100 documents."),

@@ -75,7 +75,7 @@ def work(world: Path, log: Path, dice: random.Random) -> None:
     marks = os.open(world / "marks", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     shim.arm(world, log=os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND))
     path, number = world / "index", 0
-    tuning = replace(SMALL, group_seconds=60.0, map_bytes=dice.choice((1 << 17, 1 << 26)))
+    tuning = replace(SMALL, group_seconds=60.0, map_bytes=1 << 26)
     index = LmdbIndex(path, HEADER, tuning=tuning)
     held: list[int] = []
     for _ in range(STEPS):

@@ -5,5 +5,5 @@ runs), `writer` (group commits, and when the maintenance is due), `compaction` (
 What is read: `snapshot` (what one transaction sees) and `search`. What is written: `runs`, and the log.
 `layout` is each key and value, byte for byte. `environment` has transactions, locks, sizes and times;
 `directory` says what the file must be, and what fails. `check` verifies an index, `commands` opens,
-describes, compacts and repairs one.
+describes and compacts one.
 """

@@ -14,8 +14,7 @@ import lmdb
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.header import UNREADABLE
-from scrapy_neardup.index.protocol import Documents
+from scrapy_neardup.index.header import UNREADABLE, decoding
 
 from .directory import DAMAGED, unavailable
 from .layout import (
@@ -37,14 +36,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.search import Entries
 
     from .environment import Environment
     from .index import LmdbIndex
     from .layout import Run
-
-#: What reading a damaged database may raise.
-BROKEN = (lmdb.Error, IndexCorrupted, *UNREADABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,154 +61,104 @@ def find_problems(
 ) -> Iterator[Problem]:
     """Yield the problems of the index in *environment*, as one transaction sees it while others write.
 
-    *progress* is called with how many tables were read so far, and how many there are. Raises
+    *progress* is called with how many runs were read so far, and how many there are. Raises
     `IndexUnavailable` if LMDB or the memory fails.
     """
-    environment.require_same_process()  # a forked child would wait for its lock for ever
-    with environment.scan_lock:
-        try:
-            with environment.read() as transaction:
-                reader = Reader(environment, header, transaction)
-                found = list(reader.problems(progress))
-                yield from (Problem(where, what) for where, what in reader.broken.items())
-                yield from found
-        except IndexCorrupted as error:
-            yield Problem("state", str(error))
-        except DAMAGED as error:
-            yield Problem("file", f"LMDB cannot read it ({error}).")
-        except (lmdb.Error, MemoryError) as error:
-            raise unavailable(environment.path, error, "checked") from error
+    try:
+        with environment.read() as transaction:
+            yield from _Check(environment, header, transaction).problems(progress)
+    except IndexCorrupted as error:
+        yield _problem("state", error)
+    except (*UNREADABLE, *DAMAGED) as error:
+        yield Problem("file", f"It cannot be read ({error}).")
+    except (lmdb.Error, MemoryError) as error:
+        raise unavailable(environment.path, error, "checked") from error
 
 
-class Reader:
-    """Reads all that one transaction sees of an index, of which parts may be damaged.
+def _problem(where: str, error: Exception) -> Problem:
+    said = str(error.__cause__ or error).partition(": run ")[0].rstrip(".")
+    return Problem(where, f"{said[:1].upper()}{said[1:]}.")
 
-    What is not sound is left out, and noted in *broken*: where, and why. Raises `IndexCorrupted` if the state
-    cannot be read.
-    """
+
+class _Check:
+    """The check of all that one transaction sees."""
 
     def __init__(self, environment: Environment, header: Header, transaction: lmdb.Transaction) -> None:
         self._databases = environment.databases
         self._transaction = transaction
-        self.header = header
-        self.state = read_state(environment, transaction)
-        self.broken: dict[str, str] = {}
-
-    def _breaks(self, where: str, error: Exception) -> None:
-        said = str(error.__cause__ or error).partition(": run ")[0].rstrip(".")
-        self.broken.setdefault(where, f"{said[:1].upper()}{said[1:]}.")
-
-    def dead(self) -> NDArray[np.int64]:
-        """Return the documents with a tombstone (int64[n]), none if that cannot be read."""
-        try:
-            return read_dead(self._transaction, self._databases["dead"], self.state)
-        except BROKEN as error:
-            self._breaks("dead", error)
-            return np.empty(0, np.int64)
-
-    def held(self, run: Run) -> NDArray[np.bool_] | None:
-        """Return which documents *run* holds (bool[n]), None if that cannot be read."""
-        try:
-            return decode_held(self._partition(run, HELD, 0), run)
-        except BROKEN as error:
-            self._breaks(f"run {run.id}", error)
-            return None
-
-    def blocks(self, name: str, start: int, stop: int) -> Iterator[tuple[int, Documents]]:
-        """Yield the blocks of database *name* that begin in [start, stop), each with its first number."""
-        number = start
-        while number < stop:
-            try:
-                with self._transaction.cursor(self._databases[name]) as cursor:
-                    if not cursor.set_range(number_key(number)):
-                        return
-                    first, data = key_number(cursor.key()), bytes(cursor.value())
-                if first >= stop:
-                    return
-                number = max(first, number)
-                if name == "log":
-                    documents = decode_logged(data, self.header, check=number_key(first))
-                else:
-                    stored = decode_block(data, self.header, check=number_key(first))
-                    documents = Documents(np.empty((0, len(stored.urls)), np.uint64), *stored)
-            except BROKEN as error:
-                self._breaks(f"{name}, block {number}", error)
-                number += 1  # beyond what the damaged page holds, the next one may be sound
-                continue
-            number = first + 1
-            yield first, documents
-
-    def entries(self, run: Run, table: int, cut: int) -> Iterator[Entries]:
-        """Yield the entries of each partition of a *table* of *run*, whose keys it permutes."""
-        for partition in range(1 << cut):
-            try:
-                data = self._partition(run, table, partition)
-                found = decode_partition(data, cut, check=partition_key(run.id, table, partition)).entries
-                if (
-                    len(found.keys)
-                    and not run.start <= found.documents.min() <= found.documents.max() < run.stop
-                ):
-                    raise IndexCorrupted("It holds documents of other runs.")
-            except BROKEN as error:  # noqa: PERF203
-                self._breaks(f"run {run.id}, table {table}, partition {partition}", error)
-            else:
-                yield found
-
-    def _partition(self, run: Run, table: int, partition: int) -> bytes:
-        key = partition_key(run.id, table, partition)
-        return bytes(self._transaction.get(key, b"", db=self._databases["runs"]))
+        self._header = header
+        self._state = read_state(environment, transaction)
 
     def problems(self, progress: Callable[[int, int], None] | None) -> Iterator[Problem]:
-        """Read everything, and yield what is wrong beside what is *broken* then."""
-        state = self.state
+        """Yield what is wrong."""
+        state = self._state
         borders = [*((run.start, run.stop) for run in state.runs), (state.flushed, state.next)]
         if state.flushed > state.next or any(one[1] != after[0] for one, after in pairwise(borders)):
             yield Problem("state", "Its runs and its log do not follow each other.")
             return
-        dead = self.dead()
-        if len(dead) and dead[-1] >= state.next:
-            yield Problem("dead", f"Document {dead[-1]} is marked as removed, and was never added.")
+        try:
+            dead = read_dead(self._transaction, self._databases["dead"], state)
+            if len(dead) and dead[-1] >= state.next:
+                yield Problem("dead", f"Document {dead[-1]} is marked as removed, and was never added.")
+        except IndexCorrupted as error:
+            yield _problem("dead", error)
         for place, run in enumerate(state.runs, 1):
             yield from self._run(run)
             if progress is not None:
                 progress(place, len(state.runs))
-        yield from self._cover("log", state.flushed, np.ones(state.next - state.flushed, bool))
+        yield from self._blocks("log", state.flushed, np.ones(state.next - state.flushed, bool))
         with self._transaction.cursor(self._databases["log"]) as cursor:
-            if cursor.first() and (number := key_number(cursor.key())) < state.flushed:
-                yield Problem("log", f"A block begins with document {number}, which is in a run.")
-            if cursor.set_range(number_key(state.next)):
-                number = key_number(cursor.key())
-                yield Problem("log", f"A block begins with document {number}, which the state does not know.")
+            first = key_number(cursor.key()) if cursor.first() else state.flushed
+            last = key_number(cursor.key()) if cursor.last() else state.flushed
+        if first < state.flushed or last >= max(state.next, state.flushed + 1):
+            yield Problem("log", "It has blocks that the state does not know.")
 
     def _run(self, run: Run) -> Iterator[Problem]:
         """Yield the problems of *run*: each document that it holds is in a block, and in each table."""
-        held = self.held(run)
-        if held is None:
+        try:
+            held = decode_held(self._get(partition_key(run.id, HELD, 0)), run)
+        except IndexCorrupted as error:
+            yield _problem(f"run {run.id}", error)
             return
-        yield from self._cover("documents", run.start, held)
-        for family, first in zip(self.header.families, self.header.first_table, strict=False):
-            expected = run.documents * family.keys
+        yield from self._blocks("documents", run.start, held)
+        for family, first in zip(self._header.families, self._header.first_table, strict=False):
+            expected, cut = run.documents * family.keys, run.cut(family)
             for table in range(first, first + len(family.tables)):
-                count, before = 0, len(self.broken)
-                for entries in self.entries(run, table, run.cut(family)):
-                    count += len(entries.keys)
-                    if not held[entries.documents.astype(np.int64) - run.start].all():
-                        yield Problem(
-                            f"run {run.id}, table {table}", "It files documents that are not there."
-                        )
-                exact = not family.equal or family.keys == 1
-                if before == len(self.broken) and (count > expected or (exact and count < expected)):
-                    what = f"It has {count} entries of {run.documents} documents with {family.keys} keys."
-                    yield Problem(f"run {run.id}, table {table}", what)
+                where, count, broken = f"run {run.id}, table {table}", 0, False
+                for partition in range(1 << cut):
+                    key = partition_key(run.id, table, partition)
+                    try:
+                        entries = decode_partition(self._get(key), cut, check=key).entries
+                        with decoding("A partition"):  # an IndexError would be a document of another run
+                            count += int(held[entries.documents.astype(np.int64) - run.start].sum())
+                    except IndexCorrupted as error:
+                        broken = True
+                        yield _problem(f"{where}, partition {partition}", error)
+                fewer = family.equal and family.keys > 1  # a document may lack some
+                if not broken and (count > expected or (count < expected and not fewer)):
+                    yield Problem(where, f"It has {count} entries of {run.documents} documents.")
 
-    def _cover(self, name: str, start: int, mask: NDArray[np.bool_]) -> Iterator[Problem]:
-        """Tell which documents of *mask* (bool[n]), from *start* on, are in no sound block."""
+    def _blocks(self, name: str, start: int, mask: NDArray[np.bool_]) -> Iterator[Problem]:
+        """Yield the problems of the blocks from document *start* on, which hold all of *mask* (bool[n])."""
         missing, expected = mask.copy(), start
-        for first, documents in self.blocks(name, start, start + len(mask)):
-            if first < expected or first + len(documents.urls) > start + len(mask):
-                yield Problem(f"{name}, block {first}", "It overlaps the next or the previous.")
-            expected = first + len(documents.urls)
-            missing[first - start : expected - start] = False
+        decode = decode_logged if name == "log" else decode_block
+        with self._transaction.cursor(self._databases[name]) as cursor:
+            more = len(mask) and cursor.set_range(number_key(start))
+            while more and (first := key_number(cursor.key())) < start + len(mask):
+                try:
+                    stop = first + len(decode(cursor.value(), self._header, check=number_key(first)).urls)
+                except IndexCorrupted as error:
+                    yield _problem(f"{name}, block {first}", error)
+                else:
+                    if first < expected or stop > start + len(mask):
+                        yield Problem(f"{name}, block {first}", "It overlaps the next or the previous.")
+                    expected = stop
+                    missing[first - start : stop - start] = False
+                more = cursor.next()
         if missing.any():
             lost = start + int(missing.argmax())
             yield Problem(name, f"{missing.sum()} documents cannot be read, the first {lost}.")
+
+    def _get(self, key: bytes) -> bytes | memoryview:
+        data: bytes | memoryview = self._transaction.get(key, b"", db=self._databases["runs"])
+        return data

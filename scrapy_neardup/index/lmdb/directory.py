@@ -55,6 +55,7 @@ _REMEDIES: dict[object, str] = {
     lmdb.MemoryError: _MEMORY,
     MemoryError: _MEMORY,
     lmdb.MapFullError: _MEMORY,
+    lmdb.MapResizedError: _MEMORY,
     errno.ENOSPC: _SPACE,
     errno.EDQUOT: _SPACE,
     errno.EFBIG: _SPACE,
@@ -102,9 +103,8 @@ def unavailable(path: Path, error: Exception, what: str) -> IndexUnavailable:
 def corrupted(data: Path, why: str) -> IndexCorrupted:
     """Return the error for the damaged file *data*; *why* is put in brackets."""
     return IndexCorrupted(
-        f"The index file {data} is damaged ({why}): restore it from a copy, save what can be read "
-        "(`scrapy-neardup index repair`), set NEARDUP_DIR to another directory, or delete the directory to "
-        "start anew (NEARDUP_RESET = True)."
+        f"The index file {data} is damaged ({why}): restore it from a copy, set NEARDUP_DIR to another "
+        "directory, or start anew (NEARDUP_RESET = True)."
     )
 
 
@@ -127,8 +127,8 @@ class translated:  # noqa: N801  # as a generator it would make each search slow
 
 # The data file
 
-#: Two meta pages of LMDB, of the largest size that a page can have; no file is larger than the other number.
-META_BYTES, LARGEST = 1 << 17, 1 << 44
+#: Two meta pages of LMDB, of the largest size that a page can have.
+META_BYTES = 1 << 17
 #: What each meta page begins with behind its page header: magic and version of LMDB 0.9.
 _MAGIC = struct.pack("=II", 0xBEEFC0DE, 1)
 #: Where what LMDB writes into a meta page ends.
@@ -206,21 +206,6 @@ def _read_head(head: bytes) -> tuple[int, tuple[int, int], int, int]:
     metas = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, page)]
     root, last_page, _ = metas[metas[1][2] > metas[0][2]]
     return page, (metas[0][2], metas[1][2]), root, last_page
-
-
-def whole_size(data: Path) -> int:
-    """Return how many bytes the file *data* should have by what its head says, or has if that is more.
-
-    Raises `IndexCorrupted` if the head cannot be true.
-    """
-    with data.open("rb") as file:
-        try:
-            page, _, _, last_page = _read_head(file.read(META_BYTES))
-        except ValueError as error:
-            raise corrupted(data, str(error)) from error
-    if (last_page + 1) * page > LARGEST:
-        raise corrupted(data, "its last page cannot be")
-    return max(data.stat().st_size, (last_page + 1) * page)
 
 
 def free_pages(file: BinaryIO, page_bytes: int, root: int) -> set[int]:

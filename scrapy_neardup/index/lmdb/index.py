@@ -78,7 +78,7 @@ class LmdbIndex(LocalIndex):
     def _newest(self) -> Iterator[None]:
         with self.lock, self._translated():
             self.require_open()
-            self._memtable.catch_up()
+            self._memtable.look()
             yield
 
     def _near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
@@ -151,7 +151,7 @@ class LmdbIndex(LocalIndex):
                 "backlog": len(memtable.queue),
                 "runs": len(memtable.snapshot.state.runs),
                 "bytes": self._environment.size(),
-                "degraded": int(self._writer.degraded or memtable.behind is not None),
+                "degraded": int(self._writer.degraded),
                 **self._writer.counts,
             }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, NamedTuple
 
-import lmdb
 import numpy as np
 
 from scrapy_neardup.index.header import decoding
@@ -60,8 +59,6 @@ class Memtable:
         self.queue: deque[int] = deque()
         #: Numbers of documents that wait for a tombstone. Those of the group have temporary numbers still.
         self.removals: list[int] = []
-        #: The error that keeps later commits from being seen; None if all are seen.
-        self.behind: lmdb.Error | None = None
         #: Temporary numbers of the group on its way to the disk.
         self._group: set[int] = set()
         #: For each temporary number that was handed out, the number on disk.
@@ -99,37 +96,19 @@ class Memtable:
 
     # Keeping up with other processes
 
-    def catch_up(self) -> None:
-        """Take in what other processes have committed, as far as that can be seen at the moment."""
-        self.look()
-        self._follow()  # the snapshot moves on by itself when the memory map moves
-
     def look(self) -> None:
-        """Move on to the newest commit, unless one of this process is under way."""
-        if self.committing or self._environment.last_transaction() == self.snapshot.commit:
-            return
-        try:
-            self.snapshot.refresh(wait=False)
-        except lmdb.Error as error:
-            if not self.snapshot.attached:
-                raise
-            self.behind = error  # the older view has to do until the map can be moved
-            return
-        self._follow()
-        self.behind = None
+        """Take in what other processes have committed, unless a commit of this process is under way."""
+        if not self.committing and self._environment.last_transaction() != self.snapshot.commit:
+            self.snapshot.refresh()
+            self._follow()
 
     def _follow(self) -> None:
         """Take in the documents of the log that the snapshot shows, and drop those that its runs hold.
 
-        While a group is on its way to the disk, its block could not be told from those of other processes.
-        Then only removals are brought up to date, and the call after the commit does the rest.
+        Not while a group is on its way to the disk: its block could not be told from those of others.
         """
         state, before = self.snapshot.state, self._state
-        if state is before:
-            return
         self._hide_removals()
-        if self._group:
-            return
         if state.flushed > before.flushed:
             numbers = self.columns.numbers()
             self.columns.remove(numbers[(numbers >= 0) & (numbers < state.flushed)].tolist())

@@ -49,7 +49,7 @@ PARTITION_BYTES = 1 << 11
 class Snapshot:
     """Reads an index as one transaction sees it, and moves on to a newer one with `refresh`.
 
-    Only one thread at a time may use it. It lets go of the memory map whenever the map has to move.
+    Only one thread at a time may use it.
     """
 
     def __init__(self, environment: Environment, header: Header) -> None:
@@ -75,20 +75,15 @@ class Snapshot:
         self.dead = self._marked
 
     @property
-    def attached(self) -> bool:
-        """Whether a transaction is open, and with it a view of the memory map."""
-        return self._transaction is not None
-
-    @property
     def commit(self) -> int | None:
         """The number of the last commit that is seen; None while no transaction is open."""
         # It is asked of the transaction itself: LMDB shows the number of a commit a moment before others can
         # see it.
         return None if self._transaction is None else int(self._transaction.id())
 
-    def refresh(self, *, wait: bool = True) -> None:
-        """Move on to the newest commit. See `Environment.read` for *wait*."""
-        transaction = self._environment.read(wait=wait)
+    def refresh(self) -> None:
+        """Move on to the newest commit."""
+        transaction = self._environment.read()
         try:
             self._take(transaction)
         except BaseException:
@@ -115,24 +110,17 @@ class Snapshot:
             self._marked = marked
             self._unite()
 
-    def drop(self) -> None:
-        """Let go of the memory map, until the next read."""
-        self._partitions.clear()
-        if self._transaction is not None:
-            self._transaction.abort()
-            self._transaction = None
-            self._raw, self._removals = None, -1
-
     def leave(self) -> lmdb.Transaction | None:
-        """Let go of the map in a forked child; returns the open transaction, which is not ended."""
-        self._partitions.clear()
+        """Let go of the transaction, which is not ended; returns it."""
         transaction, self._transaction = self._transaction, None
         return transaction
 
     def close(self) -> None:
-        """Let go of the memory map for good."""
-        self.drop()
-        self._environment.readers.discard(self)
+        """End the transaction."""
+        self._partitions.clear()
+        transaction = self.leave()
+        if transaction is not None:
+            transaction.abort()
 
     def hide(self, documents: Collection[int]) -> None:
         """Count *documents* as removed, too, in the place of those that an earlier call has named."""
@@ -253,21 +241,17 @@ class Snapshot:
 
 @contextlib.contextmanager
 def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
-    """Yield a snapshot of the newest commit, and keep other threads from moving the memory map meanwhile.
-
-    Raises `IndexUnavailable` or `IndexCorrupted`.
-    """
-    environment.require_same_process()  # a forked child would wait for its lock for ever
-    with environment.scan_lock:
-        reader = Snapshot(environment, header)
-        try:
-            environment.reader_check()
-            reader.refresh()
-            yield reader
-        except (lmdb.Error, MemoryError) as error:
-            raise unavailable(environment.path, error, "read") from error
-        finally:
-            reader.close()
+    """Yield a snapshot of the newest commit. Raises `IndexUnavailable` or `IndexCorrupted`."""
+    environment.require_same_process()
+    reader = Snapshot(environment, header)
+    try:
+        environment.reader_check()
+        reader.refresh()
+        yield reader
+    except (lmdb.Error, MemoryError) as error:
+        raise unavailable(environment.path, error, "read") from error
+    finally:
+        reader.close()
 
 
 def live_documents(
