@@ -96,8 +96,8 @@ class Detector:
         older than *window* (days) no longer count.
 
         If *features* and *extractor* (name and version of what made the texts) are given, the index must have
-        been made with the same ones. *reset* empties the index first. Raises `ConfigurationError`,
-        `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
+        been made with the same ones, but for the version. *reset* empties the index first. Raises
+        `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
         """
         if path is not None:
             require_path(path)

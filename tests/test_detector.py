@@ -492,6 +492,19 @@ def test_other_parameters_are_refused(tmp_path: Path) -> None:
         assert detector.gauges()["documents"] == 0
 
 
+def test_pages_of_another_release_of_the_extractor_are_compared_and_signed_anew(tmp_path: Path) -> None:
+    with Detector.open(tmp_path, extractor="segment 14, trafilatura 2.0.0 fast") as detector:
+        detector.add(text(1), url="https://a.example/1")
+        detector.add(text(2), url="https://a.example/2")
+    with Detector.open(tmp_path, extractor="segment 15, trafilatura 2.1 fast") as detector:
+        # What it finds now has a line more, and is still a copy of what was found before.
+        found = [f"{text(seed)} and a line more that was not found before" for seed in (1, 2)]
+        assert detector.check(found[0], url="https://b.example/1").kind == "near"
+        assert detector.add(found[0], url="https://a.example/1").kind == "revisit"
+        assert detector.check(found[0], url="https://b.example/1").kind == "exact"
+        assert detector.check(found[1], url="https://b.example/2").kind == "near"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -7,6 +7,7 @@ other parameters.
 from __future__ import annotations
 
 import json
+import re
 import struct
 import uuid
 import zlib
@@ -131,12 +132,14 @@ class Header:
     def require(self, wanted: Header, where: str, ignore: Collection[str] = ()) -> None:
         """Raise `IndexMismatch` with the differences unless this index can be used as *wanted*.
 
-        Parameters to *ignore*, or that one of the two leaves empty, are not compared.
+        Parameters to *ignore*, or that one of the two leaves empty, are not compared. Texts of another
+        release of an extractor are compared as far as they are alike: a page is signed anew when it is met.
         """
         differences = [
             "{}: index {}, now {}".format(name, *_differing(self.parameters.get(name), value))
             for name, value in wanted.parameters.items()
             if name not in ignore and value != "" and self.parameters.get(name) not in ("", value)
+            if name != "extractor" or _without_releases(self.parameters.get(name)) != _without_releases(value)
         ]
         # Another scheme has other tables and records, too, which would say it less plainly.
         if not differences and self.families != wanted.families:
@@ -164,6 +167,10 @@ def _require_possible(header: Header) -> None:
     size = header.dtype.itemsize  # raises for records that NumPy cannot make
     if tables > _MOST_TABLES or header.keys > _MOST_KEYS or size > _MOST_BYTES or header.dtype.hasobject:
         raise ValueError(f"{tables} tables, {header.keys} keys, records of {size} bytes")
+
+
+def _without_releases(extractor: object) -> str:
+    return re.sub(r"(?<= )\d[\w.]*", "", str(extractor))
 
 
 def _differing(ours: Any, theirs: Any) -> tuple[Any, Any]:

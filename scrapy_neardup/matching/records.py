@@ -59,8 +59,7 @@ HIDDEN = 16
 _CHARACTERS = {1: 0, 2: HALVES, 4: QUARTERS}
 #: The fields of a record from the fingerprint to the flags, as bytes.
 _NUMBERS = struct.Struct("<QQIIIIB")
-#: The keys of the URL and the fingerprint, as bytes.
-_KEYS = struct.Struct("<QQ")
+_KEY = struct.Struct("<Q")
 
 
 def families(scheme: Scheme) -> tuple[Family, ...]:
@@ -100,16 +99,17 @@ def scheme_of(
     Raises `ConfigurationError` for a *distance* that its tables cannot find, `IndexMismatch` for an index of
     bare fingerprints, and if this version cannot tell the scheme.
     """
-    name = _parameter(header, "scheme")
-    if not isinstance(name, str):
-        raise _unknown("a scheme", "it has no name")
+    require_pages(header)
     tables = [len(family.tables) for family in header.families[OWN:] if family.tables != EQUAL]
-    return load_scheme(
-        name,
-        tables=tables[0] if tables else TABLES,
-        distance=distance,
-        threshold=threshold,
-    )
+    try:
+        return load_scheme(
+            header.parameters["scheme"],
+            tables=tables[0] if tables else TABLES,
+            distance=distance,
+            threshold=threshold,
+        )
+    except (KeyError, TypeError) as error:
+        raise _unknown("a scheme", error) from error
 
 
 def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
@@ -118,10 +118,11 @@ def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
     Raises `IndexMismatch` if another release of its segmenter is installed now, or if this version cannot
     make its features.
     """
+    require_pages(header)
     try:
-        features = Features(**_parameter(header, "features"))
+        features = Features(**header.parameters["features"])
     except TypeError as error:
-        raise _unknown("features", str(error)) from error
+        raise _unknown("features", error) from error
     fingerprinter = Fingerprinter(features, header.seed, scheme)
     if "segmenter" in header.parameters:
         now = {**header.parameters, "segmenter": fingerprinter.segmenter}
@@ -129,16 +130,15 @@ def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
     return fingerprinter
 
 
-def _parameter(header: Header, name: str) -> Any:
-    try:
-        return header.parameters[name]
-    except KeyError:
+def require_pages(header: Header, *fields: str) -> None:
+    """Raise `IndexMismatch` for an index of bare fingerprints, or of records without *fields*."""
+    if "features" not in header.parameters or not {*fields} <= {*(header.dtype.names or ())}:
         raise IndexMismatch(
-            f"The index does not say its {name}: it holds bare fingerprints, so use it with FingerprintIndex."
-        ) from None
+            "The index holds bare fingerprints, without URLs and times: use it with FingerprintIndex."
+        )
 
 
-def _unknown(what: str, why: str) -> IndexMismatch:
+def _unknown(what: str, why: Exception) -> IndexMismatch:
     return IndexMismatch(
         f"The index has {what} that this version of scrapy-neardup does not know ({why}): upgrade "
         "scrapy-neardup, or use another index."
@@ -196,42 +196,19 @@ def entries(
     """
     urls = [*urls] if keep_fragments else [filed_url(url) for url in urls]
     scope_key = mmh3.hash64(scope.encode("utf-8", "surrogatepass"), signed=False)[0] if scope else 0
-    with_fingerprint = not header.families[OWN].equal  # some schemes have no tables of it
+    fingerprint = not header.families[OWN].equal  # some schemes have no tables of it
     records, keys = bytearray(), bytearray()
     # Packed as bytes, because NumPy takes four times as long to set the fields of one document.
     for each, url in zip(signatures, urls, strict=True):
-        records += _record_bytes(each, url, scope_key, time)
-        keys += _key_bytes(each, url, header.seed, with_fingerprint=with_fingerprint)
+        own = _KEY.pack(each.fingerprint) if fingerprint else b""
+        keys += each.digest[:8] + _KEY.pack(url_key(url, header.seed)) + own + each.keys
+        counts = (each.tokens, each.shingles)
+        flags = _CHARACTERS[each.characters] | HIDDEN * each.hidden
+        records += each.digest[8:]
+        records += _NUMBERS.pack(each.fingerprint, scope_key, time, *counts, site_key(url), flags)
+        records += each.sketch + each.numbers + each.title + each.figures + each.words + each.extra
     filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
     return Documents(filed_keys, np.frombuffer(records, header.dtype), urls, [b""] * len(urls))
-
-
-def _record_bytes(signature: Signature, url: str, scope_key: int, time: int) -> bytes:
-    """Return the record of one document: the fields of `RECORD`, then those of the scheme."""
-    numbers = _NUMBERS.pack(
-        signature.fingerprint,
-        scope_key,
-        time,
-        signature.tokens,
-        signature.shingles,
-        site_key(url),
-        _CHARACTERS[signature.characters] | HIDDEN * signature.hidden,
-    )
-    values = signature.numbers + signature.title + signature.figures + signature.words
-    return signature.digest[8:] + numbers + signature.sketch + values + signature.extra
-
-
-def _key_bytes(signature: Signature, url: str, seed: int, *, with_fingerprint: bool) -> bytes:
-    """Return the keys of one document, in the order of the families, 8 bytes each."""
-    first = signature.digest[:8] + _KEYS.pack(url_key(url, seed), signature.fingerprint)
-    return (first if with_fingerprint else first[:-8]) + signature.keys
-
-
-def with_flags(document: Documents, flag: int) -> Documents:
-    """Return a copy of *document*, one row, with a flag set."""
-    records = document.records.copy()
-    records["flags"] |= flag
-    return document._replace(records=records)
 
 
 def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> Documents:
@@ -241,22 +218,13 @@ def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> 
     them were filed under the same keys of the text, each lookup would meet all of them. One that is *keyed*
     keeps all its keys nevertheless.
     """
-    if keyed:
-        return with_flags(document, TEMPLATE)
-    keys = document.keys.copy()
-    keys[OWN:] = NO_KEY
-    if scheme.simhash:  # each document needs a key there: the digest is near no fingerprint
-        keys[OWN] = keys[DIGEST]
-    return with_flags(document, TEMPLATE)._replace(keys=keys)
-
-
-def require_pages(header: Header, *fields: str) -> None:
-    """Raise `IndexMismatch` for an index of bare fingerprints, or of records without *fields*."""
-    if "features" not in header.parameters or not {*fields} <= {*(header.dtype.names or ())}:
-        raise IndexMismatch(
-            "The index holds bare fingerprints, without URLs and times: remove them by their numbers, "
-            "with FingerprintIndex.forget."
-        )
+    records, keys = document.records.copy(), document.keys.copy()
+    records["flags"] |= TEMPLATE
+    if not keyed:
+        keys[OWN:] = NO_KEY
+        if scheme.simhash:  # each document needs a key there: the digest is near no fingerprint
+            keys[OWN] = keys[DIGEST]
+    return document._replace(records=records, keys=keys)
 
 
 def older_than(reader: Snapshot, oldest: float, progress: Callable[[int, int], None]) -> list[int]:

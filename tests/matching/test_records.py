@@ -17,7 +17,6 @@ from scrapy_neardup.index import Documents, MemoryIndex
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching.records import (
     DIGEST,
-    HALVES,
     OWN,
     TEMPLATE,
     as_template,
@@ -28,7 +27,6 @@ from scrapy_neardup.matching.records import (
     header_for,
     scheme_of,
     url_key,
-    with_flags,
 )
 from tests.examples import examples
 
@@ -80,8 +78,8 @@ def test_a_page_of_a_template_is_found_by_digest_and_url_alone_unless_it_is_keye
 ) -> None:
     scheme = load_scheme(name)
     header, document = filed(name, "https://a.example/1")
-    page = as_template(with_flags(document, HALVES), scheme, keyed=keyed)
-    assert page.records["flags"].tolist() == [TEMPLATE | HALVES]
+    page = as_template(document, scheme, keyed=keyed)
+    assert page.records["flags"].tolist() == [TEMPLATE]
     assert document.records["flags"].tolist() == [0]
     own = page.keys[header.rows[OWN].start :, 0]
     if keyed:
