@@ -23,7 +23,7 @@ from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.extraction import Page, Workers, load_extractor
-from scrapy_neardup.fingerprint.minhash import MinHash, datasketch
+from scrapy_neardup.fingerprint.minhash import MinHash
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +138,6 @@ def test_fingerprinters() -> None:
         refused(lambda seed=seed: Fingerprinter(seed=seed))  # type: ignore[misc]
         refused(lambda seed=seed: simhash("text", seed=seed))  # type: ignore[misc]
         refused(lambda seed=seed: MinHash(4, seed))  # type: ignore[misc]
-        refused(lambda seed=seed: datasketch(np.uint32([1]), 4, seed))  # type: ignore[misc]
     for features in ({"shingle": 2}, None):
         refused(lambda features=features: Fingerprinter(features), TypeError)  # type: ignore[misc]
         refused(lambda features=features: simhash("text", features), TypeError)  # type: ignore[misc]

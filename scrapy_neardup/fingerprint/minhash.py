@@ -19,19 +19,15 @@ import numpy as np
 from scrapy_neardup.arguments import require_whole, row_of_hashes
 from scrapy_neardup.errors import ConfigurationError
 
-from .hashing import mix, unique
+from .hashing import MOST_SEEDS, mix, unique
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike, NDArray
 
 #: The value of each component of a text without shingles.
 EMPTY = np.uint64(2**64 - 1)
 
 _CHUNK = 1 << 14  # hash values at a time: 128 KB, which stays in the processor's cache
-_MERSENNE = np.uint64(2**61 - 1)
-_LOW = np.uint64(2**32 - 1)
 
 
 class MinHash:
@@ -41,7 +37,8 @@ class MinHash:
     """
 
     def __init__(self, count: int = 128, seed: int = 1) -> None:
-        _require_functions(count, seed)
+        require_whole("The number of hash functions", count, 1)
+        require_whole("A seed", seed, 0, MOST_SEEDS)
         self.count = count
         self.seed = seed
         # Mixed twice, so that neighbouring seeds have no functions in common.
@@ -50,7 +47,12 @@ class MinHash:
 
     def signature(self, hashes: ArrayLike) -> NDArray[np.uint64]:
         """Return the least value of each function over *hashes* (uint64[m], any order); uint64[count]."""
-        return _minima(lambda part: mix(part ^ self._seeds), row_of_hashes(hashes), self.count)
+        row = row_of_hashes(hashes)
+        minima = np.full(self.count, EMPTY)
+        step = max(1, _CHUNK // self.count)
+        for start in range(0, len(row), step):
+            np.minimum(minima, mix(row[start : start + step] ^ self._seeds).min(axis=1), out=minima)
+        return minima
 
 
 def agreement(signature: NDArray[np.uint64], signatures: NDArray[np.uint64]) -> NDArray[np.float64]:
@@ -69,40 +71,6 @@ def agreement(signature: NDArray[np.uint64], signatures: NDArray[np.uint64]) -> 
     return share
 
 
-def datasketch(hashes: NDArray[np.uint32], count: int = 128, seed: int = 1) -> NDArray[np.uint64]:
-    """Return the signature that the library datasketch makes; uint64[count].
-
-    This compares texts with signatures that its releases 1.1.3 to 1.10 have stored, or 2.0 with
-    ``scheme="legacy"``. *hashes* (uint32[m]) are the first four bytes of each element's SHA-1, little-endian.
-    The functions are ``(a x + b) mod 2⁶⁴ mod (2⁶¹ - 1) mod 2³²``, with a and b from ``RandomState(seed)``.
-    """
-    _require_functions(count, seed)
-    random = np.random.RandomState(seed)  # the library's; newer generators give other numbers
-    drawn = [random.randint(low, _MERSENNE, dtype=np.uint64) for _ in range(count) for low in (1, 0)]
-    a, b = np.array(drawn, np.uint64).reshape(count, 2, 1).swapaxes(0, 1)
-    signature = _minima(lambda part: ((a * part + b) % _MERSENNE) & _LOW, hashes.astype(np.uint64), count)
-    return np.minimum(signature, _LOW)
-
-
-def _require_functions(count: int, seed: int) -> None:
-    require_whole("The number of hash functions", count, 1)
-    require_whole("A seed", seed, 0, 2**32 - 1)
-
-
-def _minima(
-    function: Callable[[NDArray[np.uint64]], NDArray[np.uint64]], hashes: NDArray[np.uint64], count: int
-) -> NDArray[np.uint64]:
-    """Return the least value of each of *count* functions over *hashes*, in bounded memory.
-
-    *function* gets a part of *hashes* and returns the values of all functions, uint64[count, part].
-    """
-    minima = np.full(count, EMPTY)
-    step = max(1, _CHUNK // count)
-    for start in range(0, len(hashes), step):
-        np.minimum(minima, function(hashes[start : start + step]).min(axis=1), out=minima)
-    return minima
-
-
 def bottom_k(hashes: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
     """Return the *k* least distinct *hashes* (uint64[n]), ascending; uint64[k], filled up with `EMPTY`."""
     least = unique(hashes)[:k]
@@ -116,35 +84,14 @@ def bottom_k_jaccard(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -
     values of both sketches together are a fair sample of the union, and the share of them that is in both
     counts. The standard error is √(J(1 - J) / k) at most.
     """
-    _, new, again = _merged(sketch, sketches)
+    both = np.sort(np.concatenate((np.broadcast_to(sketch, sketches.shape), sketches), axis=1), axis=1)
+    again = np.zeros(both.shape, np.bool_)
+    np.equal(both[:, 1:], both[:, :-1], out=again[:, 1:])
+    filled = both != EMPTY
+    new, again = ~again & filled, again & filled
     rank = np.cumsum(new, axis=1)
     complete = (sketches[:, -1] == EMPTY) & (sketch[..., -1] == EMPTY)
     sampled = (rank <= sketch.shape[-1]) | complete[:, np.newaxis]
     union = np.count_nonzero(new & sampled, axis=1)
     share: NDArray[np.float64] = np.count_nonzero(again & sampled, axis=1) / np.maximum(union, 1)
     return share
-
-
-def bottom_k_containment(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Estimate what share of one text (uint64[k]) is in each of m others (uint64[m, k]); float64[m].
-
-    Up to the lesser of their largest values, both sketches have every shingle of their texts. What the text
-    has there is a fair sample of it: of about k shingles if the other is no longer, of k |text| / |other| if
-    it is. Where the sample is empty the answer is 0.
-    """
-    bound = np.minimum(sketches[:, -1:], sketch[-1])
-    own = np.count_nonzero((sketch <= bound) & (sketch != EMPTY), axis=1)
-    both, _, again = _merged(sketch, sketches)
-    share: NDArray[np.float64] = np.count_nonzero(again & (both <= bound), axis=1) / np.maximum(own, 1)
-    return share
-
-
-def _merged(
-    sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]
-) -> tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the values of both sketches, ascending, which are new, and which repeated; [m, 2k] each."""
-    both = np.sort(np.concatenate((np.broadcast_to(sketch, sketches.shape), sketches), axis=1), axis=1)
-    again = np.zeros(both.shape, np.bool_)
-    np.equal(both[:, 1:], both[:, :-1], out=again[:, 1:])
-    filled = both != EMPTY
-    return both, ~again & filled, again & filled

@@ -15,7 +15,7 @@ from scrapy_neardup import ConfigurationError, Detector, Features, Fingerprinter
 from scrapy_neardup.arguments import escaped
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.task import extract
-from scrapy_neardup.fingerprint.jaccard import character_jaccard, count_jaccard, text_jaccard
+from scrapy_neardup.fingerprint.jaccard import character_jaccard, text_jaccard
 from scrapy_neardup.matching.records import find_urls, url_key
 from scrapy_neardup.matching.sites import site_key
 
@@ -43,7 +43,7 @@ def check_all(detector: Detector, text: str, other: str, url: str, scope: str) -
     assert simhash(text) == simhash(text)
     for fingerprinter in FINGERPRINTERS:
         assert list(fingerprinter.signatures([text, other])) == [*map(fingerprinter.signature, (text, other))]
-    for similarity in (text_jaccard, character_jaccard, count_jaccard):
+    for similarity in (text_jaccard, character_jaccard):
         assert 0 <= similarity(text, other) <= 1
     detector.check(text, url, scope=scope)
     kind = detector.add(text, url, scope=scope).kind
