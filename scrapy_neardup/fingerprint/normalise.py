@@ -10,7 +10,7 @@ and a note of one template about each is two notes.
 from __future__ import annotations
 
 import unicodedata
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,15 +21,11 @@ if TYPE_CHECKING:
 
 # Zero-width and bidi controls, soft hyphens, variation selectors, fillers: no reader sees them.
 _INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
-_MARK = regex.compile(r"\p{M}")
 # More combining marks in a row than any text needs: unicodedata sorts them in time that grows with the square
-# of their number. Halfwidth voiced sound marks are letters that become combining marks when they are folded.
-_TOO_MANY = regex.compile(r"(?<=[\p{M}\uFF9E\uFF9F]{32})[\p{M}\uFF9E\uFF9F]+")
+# of their number.
+_TOO_MANY = regex.compile(r"(\p{M}{32})\p{M}+")
 _IOTA = "\u03b9"
-_ASCII = bytes(range(128))
 _CONTROLS = bytes([*range(10), *range(11, 32), 127])
-#: Up to so many different characters are replaced one at a time, which is quicker than folding all of a text.
-_FEW = 16
 
 
 def normalise(text: str) -> str:
@@ -41,62 +37,21 @@ def normalise(text: str) -> str:
     """
     if not text:  # most titles and short lines of plain texts are empty
         return ""
-    folded: str | None
     if text.isascii():
         folded = text.lower()
+        if "  " not in folded and len(folded.encode().translate(None, _CONTROLS)) == len(folded):
+            return "\n".join([tidy for line in folded.split("\n") if (tidy := line.strip(" "))])
     else:
-        text = text.encode("utf-8", "replace").decode()
-        folded = _plainly_folded(text)
-    if folded is not None and "  " not in folded and not _has_controls(folded.encode()):
-        lines = [line.strip(" ") for line in folded.split("\n")]
-    else:
-        folded = _fold(_TOO_MANY.sub("", _INVISIBLE.sub("", text))) if folded is None else folded
-        lines = [*map(_tidy, folded.splitlines())]
-    return "\n".join([line for line in lines if line])
+        shown = _INVISIBLE.sub("", text.encode("utf-8", "replace").decode())
+        # Halfwidth voiced sound marks are letters that become combining marks when they are folded.
+        shown = shown.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
+        folded = _fold(_TOO_MANY.sub(r"\1", shown))
+    return "\n".join([tidy for line in folded.splitlines() if (tidy := _tidy(line))])
 
 
 def composed(text: str) -> str:
     """Return *text* in the form NFC, where an accent is no character of its own if it need not be."""
-    return text if text.isascii() else unicodedata.normalize("NFC", _TOO_MANY.sub("", text))
-
-
-def _has_controls(data: bytes) -> bool:
-    return len(data.translate(None, _CONTROLS)) < len(data)
-
-
-def _plainly_folded(text: str) -> str | None:
-    """Fold *text* character by character, which takes next to no time if only few of them change.
-
-    Returns None if the text cannot be folded in this way.
-    """
-    changes = []
-    for character in set(_beyond_ascii(text)):
-        alone = _fold_alone(character)
-        if alone is None:
-            return None
-        if alone != character:
-            changes.append((character, alone))
-    if len(changes) > _FEW:
-        return None
-    for change in changes:
-        text = text.replace(*change)
-    # ASCII characters combine with marks alone, of which there are none.
-    if not unicodedata.is_normalized("NFKC", _beyond_ascii(text)):
-        return None
-    return text.encode().lower().decode()  # of bytes, ASCII letters alone
-
-
-def _beyond_ascii(text: str) -> str:
-    """Return the characters of *text* that are not ASCII: their bytes are all beyond ASCII."""
-    return text.encode().translate(None, _ASCII).decode()
-
-
-@lru_cache(maxsize=1 << 14)
-def _fold_alone(character: str) -> str | None:
-    """Fold a character; return None if its neighbours matter, as for marks, or if it is not printable."""
-    shown = _INVISIBLE.sub("", character)
-    folded = _fold(shown)
-    return None if _MARK.search(shown + folded) or not folded.isprintable() else folded
+    return text if text.isascii() else unicodedata.normalize("NFC", _TOO_MANY.sub(r"\1", text))
 
 
 def _fold(text: str) -> str:
@@ -105,7 +60,7 @@ def _fold(text: str) -> str:
         if _IOTA not in folded and unicodedata.is_normalized("NFKC", folded):
             return folded
     # NFD first, because folding U+0345 (a combining mark) gives an iota: marks must be in order by then.
-    folded = _TOO_MANY.sub("", unicodedata.normalize("NFD", text)).casefold()
+    folded = _TOO_MANY.sub(r"\1", unicodedata.normalize("NFD", text)).casefold()
     folded = unicodedata.normalize("NFKC", folded).casefold()
     return unicodedata.normalize("NFKC", folded)
 

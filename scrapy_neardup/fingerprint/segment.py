@@ -12,7 +12,7 @@ import regex
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .normalise import fold_letters, normalise, text_of
+from .normalise import normalise, text_of
 from .tokens import Tokens, tokenise
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def stop_words(languages: Iterable[str]) -> frozenset[str]:
     if missing := [language for language in wanted if not stopwordsiso.has_lang(language)]:
         known = ", ".join(sorted(stopwordsiso.langs()))
         raise ConfigurationError(f"No stop words for {', '.join(missing)}; there are some for {known}.")
-    listed = (tokenise(fold_letters(normalise(entry))) for entry in stopwordsiso.stopwords(wanted))
+    listed = (tokenise(normalise(entry)) for entry in stopwordsiso.stopwords(wanted))
     # An entry of several tokens, such as "can't" or a phrase, is left out; but a Chinese word is one token in
     # segmented text. Numbers are left out, too, since some pages differ in nothing else.
     whole = (entry for entry in listed if len(entry.words) == 1 or entry.unspaced.all())
