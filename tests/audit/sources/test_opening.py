@@ -8,13 +8,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import lmdb
 import pytest
 
-from scrapy_neardup import Detector, IndexUnavailable
+from scrapy_neardup import Detector
 from scrapy_neardup.audit.sources import Source, SourceUnavailable, find_sources
-from scrapy_neardup.index.lmdb.commands import require_index
-from scrapy_neardup.index.lmdb.directory import is_index
 
 from .archives import http, record, write_wacz, write_warc
 
@@ -26,7 +23,6 @@ ITEM = b'{"url": "u", "text": "t"}'
     [
         ("a.jl", ITEM, "json lines"),
         ("A.JSONL.GZ", gzip.compress(ITEM, mtime=0), "json lines"),
-        ("a.jsonlines", b"", "json lines"),
         ("a.jl", b"[" + ITEM + b"]", "json"),
         ("a.json", ITEM, "json"),
         ("a.json", b"\xef\xbb\xbf [" + ITEM + b"]", "json"),
@@ -38,8 +34,6 @@ ITEM = b'{"url": "u", "text": "t"}'
         ("a.htm", b"words", "html"),
         ("page?id=5", b"\n<!doctype html><p>words", "html"),
         ("page", b'<?xml version="1.0"?>\n<html xmlns="x"><head><title>words', "html"),
-        ("page", b'<?xml version="1.0"?><!-- a note --><body><p>words', "html"),
-        ("page", b'<?xml version="1.0"?>\n<!DOCTYPE html PUBLIC "x"><html><p>words', "html"),
         ("page", b"words <i>before</i> <p>all else", "html"),
         ("a.html", b"WARC/1.0\r\n", "warc"),
     ],
@@ -96,33 +90,6 @@ def test_index_is_no_source(tmp_path: Path, read: Any) -> None:
         pass
     with pytest.raises(SourceUnavailable, match="is an index"):
         read(tmp_path / "seen")
-
-
-def test_files_of_others_with_the_names_of_an_index(tmp_path: Path, html: Any, read: Any) -> None:
-    for name, note in (("one", '{"pages": ["a.html"]}'), ("two", "[]"), ("three", "{" * 5000)):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / "page.html").write_bytes(html(1))
-        (folder / "index.json").write_text(note)
-        with lmdb.open(str(folder), max_dbs=2) as environment:
-            environment.open_db(b"meta")
-            before = (folder / "data.mdb").read_bytes()
-        assert not is_index(folder)
-        contents = read(folder)
-        assert contents.urls == [(folder / "page.html").as_uri()]
-        assert {Path(each.origin.path).name for each in contents.skipped} >= {"index.json", "data.mdb"} - (
-            {"index.json"} if note == "[]" else set()
-        )
-        with pytest.raises(IndexUnavailable, match="There is no index in"):
-            require_index(folder)
-        assert (folder / "data.mdb").read_bytes() == before
-
-
-def test_file_name_in_no_encoding(tmp_path: Path, html: Any, read: Any) -> None:
-    (tmp_path / "\udcff.html").write_bytes(html(1))
-    (page,) = read(tmp_path).pages
-    assert page.url.endswith("/%FF.html")
-    assert str(page.origin).encode().endswith("/\ufffd.html".encode())
 
 
 def test_missing_extra(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,12 +95,12 @@ def test_file_cut_at_every_tenth_byte(name: str, tmp_path: Path, text: Any, html
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-async def test_cache_with_files_cut_at_every_tenth_byte(
-    compressed: bool, crawl: Any, site: Any, html: Any, read: Any
+def test_cache_with_files_cut_at_every_tenth_byte(
+    compressed: bool, cached: Any, site: Any, read: Any
 ) -> None:
-    for path in ("/brotli", "/moved", "/missing", "/image", "/latin"):
-        del site.pages[path]
-    cache = await crawl(HTTPCACHE_GZIP=compressed)
+    for path in ("brotli", "moved", "missing", "image", "latin"):
+        del site[f"http://a.example/{path}"]
+    cache = cached(compressed)
     intact = read(cache)
     assert len(intact.pages) == 2
     for page in intact.pages:
