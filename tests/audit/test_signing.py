@@ -15,6 +15,7 @@ import pytest
 from scrapy_neardup.audit.signing import ALONE, SignerDied, sign
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.helpers.commands import COMMAND
+from tests.helpers.processes import children, wait_for_none
 
 from .corpora import text
 
@@ -22,48 +23,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc"),
 ]
-
-
-def children(pid: int) -> set[int]:
-    """Return the processes that *pid* has started, directly or not, but for Python's own resource tracker."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int(Path(entry, "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:  # it has just ended
-                continue
-    found, new = set[int](), {pid}
-    while new := {child for child, parent in parents.items() if parent in new} - found:
-        found |= new
-    return {each for each in found if b"resource_tracker" not in command(each)}
-
-
-def command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:  # it has just ended
-        return b""
-
-
-def running(pids: set[int]) -> set[int]:
-    """Return those that have not ended; a zombie has."""
-    found = set()
-    for pid in pids:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            continue
-        if state != "Z":
-            found.add(pid)
-    return found
-
-
-def wait_for_none(pids: set[int], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while running(pids) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not running(pids)
 
 
 def audit_in_the_middle(tmp_path: Path) -> tuple[subprocess.Popen[str], set[int]]:

@@ -8,13 +8,17 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from scrapy_neardup.audit.sources import Origin
 from scrapy_neardup.cli.output import watching
 from tests.helpers.commands import COMMAND
+from tests.helpers.processes import children, wait_for_none
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_line_every_half_minute() -> None:
@@ -75,39 +79,11 @@ def test_ctrl_c_ends_an_audit_of_pages_with_all_its_processes(tmp_path: Path, af
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     time.sleep(after)
-    children = _below(process.pid)
+    started = children(process.pid)
     os.killpg(process.pid, signal.SIGINT)
-    started = time.monotonic()
+    interrupted = time.monotonic()
     _, said = process.communicate(timeout=30)
-    assert time.monotonic() - started < 6  # two seconds, three times over
+    assert time.monotonic() - interrupted < 6  # two seconds, three times over
     assert "Traceback" not in said
     assert process.returncode == 130
-    time.sleep(0.2)
-    assert not [child for child in children if _runs(child)]
-
-
-def _below(pid: int) -> list[int]:
-    """Return the processes that *pid* has started, and those that they have started."""
-    parents: dict[int, list[int]] = {}
-    for name in (path.name for path in Path("/proc").iterdir()):
-        if name.isdecimal() and (fields := _stat(int(name))):
-            parents.setdefault(int(fields[1]), []).append(int(name))
-    found, waiting = [], [pid]
-    while waiting:
-        children = parents.get(waiting.pop(), [])
-        found += children
-        waiting += children
-    return found
-
-
-def _runs(pid: int) -> bool:
-    fields = _stat(pid)
-    return bool(fields) and fields[0] != "Z"
-
-
-def _stat(pid: int) -> list[str]:
-    """Return state, parent and more of a process; [] if it is gone."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
+    wait_for_none(started, 0.2)

@@ -79,11 +79,7 @@ def site(html: Callable[..., bytes]) -> dict[str, tuple[int, dict[str, str], byt
         "/missing": (404, page, b"<html>not found</html>"),
         "/image": (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n"),
         "/empty": (200, page, b""),
-        "/latin": (
-            200,
-            {"Content-Type": "text/html; charset=latin-1"},
-            "<html>café</html>".encode("latin-1"),
-        ),
+        "/latin": (200, latin, "<html>café</html>".encode("latin-1")),
     }
     return {f"http://a.example{path}": response for path, response in pages.items()}
 
