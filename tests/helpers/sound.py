@@ -100,7 +100,7 @@ def _of_indexes() -> Iterator[tuple[str, bytes]]:
     documents = entries([small_fingerprinter().signature(text) for text in texts], urls, header)
     one = documents.take(slice(0, 1))
     yield "header", header.to_json()
-    yield "redis_header", json.dumps([VERSION, json.loads(header.to_json()), 7]).encode()
+    yield "redis_header", json.dumps([VERSION, json.loads(header.to_json())]).encode()
     yield "redis_info", b"redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nmaxmemory:0\r\n"
     yield "redis_document", Values(header).pack(one)
     yield "redis_bucket", bytes(range(88))

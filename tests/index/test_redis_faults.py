@@ -86,7 +86,7 @@ def test_a_layout_of_another_version_is_refused(redis_server: RedisServer, redis
     name = redis_url.partition("name=")[2]
     for layout in (1, 99):
         redis_server.send(f"SET neardup:{{{name}}}:header [{layout},{{}}]")
-        with pytest.raises(IndexMismatch, match=f"has the layout {layout} .* start anew with NEARDUP_RESET"):
+        with pytest.raises(IndexMismatch, match=f"has the layout {layout}, .* start anew with NEARDUP_RESET"):
             open_index(redis_url, HEADER)
     redis_server.send(f"SET neardup:{{{name}}}:header nothing")
     with pytest.raises(IndexUnavailable, match="cannot be read"):

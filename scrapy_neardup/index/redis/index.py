@@ -116,7 +116,9 @@ class RedisIndex:
         self.server = server or Server(address)
         self.header = open_header(self.server, wanted, ignore, window=window, reset=reset)
         self.store = Store(self.server, self.header, window)
-        self.leases = Leases(lease_seconds, self._renew, self.store.leases)
+        self.leases = Leases(
+            lease_seconds, lambda numbers: self.store.renew(numbers, lease_seconds), self.store.leases
+        )
         #: Pending documents of this process, by number.
         self._own: dict[int, Reservation] = {}
         self._lock = threading.Lock()
@@ -389,9 +391,6 @@ class RedisIndex:
         if lease.confirmed:
             return None
         return self._own.get(number) or self.leases.watch(url, number, lease)
-
-    def _renew(self, numbers: Sequence[int]) -> None:
-        self.store.renew(numbers, self.leases.seconds)
 
     def _before_reading(self) -> None:
         """Write what this process has settled, so that the next answers show it."""

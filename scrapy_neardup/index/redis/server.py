@@ -350,16 +350,9 @@ def _remedy(error: Exception) -> str:
 def require_fit(server: Server, window: float) -> None:
     """Raise `ConfigurationError` for a server that is too old, or that may drop keys of the index."""
     shown = server.address.shown
-    info: dict[str, str] = {}
-    try:
-        for section in ("server", "memory"):
-            lines = server.call("INFO", section).decode("utf-8", "replace").splitlines()
-            info.update(line.split(":", 1) for line in lines if ":" in line)
-    except IndexUnavailable as error:
-        if not isinstance(error.__cause__, NoPermissionError) or "info" not in str(error.__cause__):
-            raise
-        logger.warning("%s does not let this user ask for INFO, so its eviction policy is not known.", shown)
-        return
+    answer = server.call("INFO", "server") + server.call("INFO", "memory")
+    lines = answer.decode("utf-8", "replace").splitlines()
+    info = dict(line.split(":", 1) for line in lines if ":" in line)
     version = info.get("redis_version", "")
     numbers = [int(part) if part.isdecimal() and len(part) < 10 else 0 for part in version.split(".")[:2]]
     if numbers < OLDEST:

@@ -77,7 +77,7 @@ def read_header(server: Server) -> Header | None:
     if data is None:
         return None
     try:
-        version, header, *first = json.loads(data)
+        version, header = json.loads(data)
         text = json.dumps(header).encode()
     except (ValueError, TypeError, RecursionError) as error:
         raise IndexCorrupted(
@@ -85,13 +85,8 @@ def read_header(server: Server) -> Header | None:
         ) from error
     if version != VERSION:
         raise IndexMismatch(
-            f"The index in {shown} has the layout {version} and this version of scrapy-neardup knows layout "
-            f"{VERSION}: use the version that made it, another name, or start anew with NEARDUP_RESET or "
-            "reset=True."
-        )
-    if len(first) != 1 or type(first[0]) is not int:
-        raise IndexCorrupted(
-            f"The header of the index in {shown} does not say where its numbers begin: {_ANEW}"
+            f"The index in {shown} has the layout {version}, this version of scrapy-neardup knows {VERSION}: "
+            f"use the version that made it, {_ANEW}"
         )
     return Header.from_json(text)
 
@@ -102,10 +97,9 @@ def write_header(server: Server, header: Header, after: int = 0) -> Header:
     # The clock runs ahead of all numbers given: no server is given a million documents in a second.
     seconds, microseconds = map(int, server.call("TIME"))
     first = max(seconds * 1_000_000 + microseconds, after)
-    data = json.dumps([VERSION, json.loads(header.to_json()), first])
+    data = json.dumps([VERSION, json.loads(header.to_json())])
     values: list[bytes | str | int] = [prefix + b"header", data, prefix + b"id", header.uuid]
-    values += [prefix + b"n", first - 1, prefix + b"g", f"{first}:0"]
-    if server.call("MSETNX", *values):
+    if server.call("MSETNX", *values, prefix + b"n", first - 1, prefix + b"g", f"{first}:0"):
         return header
     stored = read_header(server)
     if stored is None:
