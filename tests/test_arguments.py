@@ -155,7 +155,7 @@ def test_sources_of_an_audit() -> None:
     refused(lambda: audit([]), SourceUnavailable)
 
 
-@pytest.mark.parametrize("name", ["hosts", "urls", "include_area", "exclude_area", "formats"])
+@pytest.mark.parametrize("name", ["hosts", "urls", "include_area", "exclude_area"])
 def test_lists_of_an_audit_are_no_single_texts(name: str, tmp_path: Path) -> None:
     """The letters of a text would do as a list of texts."""
     (tmp_path / "a.jl").write_text('{"url": "https://a.example/", "text": "one two"}')

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.arguments import require_whole, whole_numbers
-from scrapy_neardup.errors import ConfigurationError
-
 from .arrays import begins, places, ranges
 
 if TYPE_CHECKING:
@@ -30,18 +27,10 @@ def components(count: int, pairs: ArrayLike) -> NDArray[np.int64]:
 
     Returns int64[count]. This is union-find for all pairs at once: roots are hooked onto the least of their
     neighbours, and paths are cut short (after Shiloach and Vishkin, "An O(log n) parallel connectivity
-    algorithm", 1982). Raises `ConfigurationError` for a count below 0, and pairs of other elements.
+    algorithm", 1982).
     """
-    require_whole("count", count, 0)
     parents = np.arange(count)
-    ends = whole_numbers("Elements", pairs, np.int64)
-    if ends.size and (ends.ndim != 2 or ends.shape[1] != 2):
-        raise ConfigurationError(f"Pairs come in an array of the shape (m, 2), not {ends.shape}.")
-    if ends.size and not 0 <= ends.min() <= ends.max() < count:
-        raise ConfigurationError(
-            f"Pairs are of the elements 0 to {count - 1}: {ends.min()} or {ends.max()} is none."
-        )
-    a, b = ends.reshape(-1, 2).T
+    a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
     while len(a):
         np.minimum.at(parents, np.maximum(a, b), np.minimum(a, b))
         while not np.array_equal(above := parents[parents], parents):

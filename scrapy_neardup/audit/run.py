@@ -86,19 +86,17 @@ def audit(
     sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str] | None = None,
     *,
-    formats: Sequence[results.Format] = (),
     overwrite: bool = False,
     watch: Watch = _nobody,
     **settings: Any,
 ) -> Audit:
     """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders.
 
-    The results are written to the directory *out*, if one is given; *formats* names formats for the tables
-    beside JSON lines. What was read is stored in *out*, too, so the next audit there signs only pages that
-    are new. Unless *overwrite* is set, that next audit must have all sources of the one before, and all
-    settings that signatures depend on, so that nothing stored is lost. *settings* are those of
-    `AuditOptions`. If no seed is given, it is the seed of the audit before in *out*. *watch* is told how far
-    the audit is.
+    The results are written to the directory *out*, if one is given. What was read is stored there, too, so
+    the next audit there signs only pages that are new. Unless *overwrite* is set, that next audit must have
+    all sources of the one before, and all settings that signatures depend on, so that nothing stored is lost.
+    *settings* are those of `AuditOptions`. If no seed is given, it is the seed of the audit before in *out*.
+    *watch* is told how far the audit is.
 
     Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
     `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
@@ -111,7 +109,6 @@ def audit(
     for path in paths:
         require_path(path)
     options = AuditOptions(**settings)
-    results.require(formats)
     inputs = find_inputs(paths)
     with _opened(out) as store:
         with store.trusting():
@@ -125,26 +122,22 @@ def audit(
         store.set_meta("inputs", inputs)
         fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
         store.set_meta("settings", options.to_json())
-        return _judge(store, options, inputs, started, out, formats, watch)
+        return _judge(store, options, inputs, started, out, watch)
 
 
 def rethreshold(
     out: str | os.PathLike[str],
     *,
-    formats: Sequence[results.Format] = (),
     watch: Watch = _nobody,
     **settings: Any,
 ) -> Audit:
     """Compare the pages again that an audit has stored in *out*; no source is read or extracted again.
 
     *settings* are the `AuditOptions` that differ from those of the audit. The results are written anew.
-    Without *formats* their tables have the formats that they had. Raises `ConfigurationError` if there is
-    nothing, or if with these settings pages have other signatures.
+    Raises `ConfigurationError` if there is nothing, or if with these settings pages have other signatures.
     """
-    results.require(formats)
     if not Path(out, FILE).is_file():
         raise ConfigurationError(f"There is no audit in {out}: name the directory that one has written.")
-    formats = formats or results.formats_in(Path(out))
     with _opened(out) as store:
         options, inputs = _kept(store, Path(out))
         options = replace(options, **settings)
@@ -154,7 +147,7 @@ def rethreshold(
                 f"The audit in {out} was made with other settings ({', '.join(others)}): run the audit again "
                 "with these."
             )
-        return _judge(store, options, inputs, "resumed", out, formats, watch)
+        return _judge(store, options, inputs, "resumed", out, watch)
 
 
 def _kept(store: Store, out: Path) -> tuple[AuditOptions, list[Input]]:
@@ -204,7 +197,6 @@ def _judge(
     inputs: Sequence[Input],
     started: str,
     out: str | os.PathLike[str] | None,
-    formats: Sequence[results.Format],
     watch: Watch,
 ) -> Audit:
     watch("Comparing", 0, None)
@@ -229,6 +221,6 @@ def _judge(
     del crawl  # the signatures take more than all that is written
     if out is not None:
         watch("Writing", 0, None)
-        results.write(Path(out), audited, formats)
+        results.write(Path(out), audited)
         write_report(Path(out, "report.html"), audited)
     return audited

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from scrapy_neardup.audit import Audit
-    from scrapy_neardup.audit.output.files import Format
 
 
 #: Problems and clusters that are shown in the terminal.
@@ -65,13 +64,6 @@ _JUDGING = (
         multiple=True,
         metavar="PATTERN",
         help="Keep pages whose URL matches, such as '*/stable/*'; repeatable.",
-    ),
-    click.option(
-        "--format",
-        "formats",
-        multiple=True,
-        type=click.Choice(["csv", "parquet"]),
-        help="Write the tables like this, too; repeatable.",
     ),
     json_option,
 )
@@ -139,7 +131,6 @@ def audit(
     /,
     sources: tuple[str, ...],
     out: str,
-    formats: tuple[Format, ...],
     as_json: bool,
     overwrite: bool,
     engine: str,
@@ -159,8 +150,6 @@ def audit(
 
     settings = _given(**options)
     if engine == "spark":
-        if formats:
-            raise click.UsageError("An audit on Spark writes Parquet: leave --format out.")
         settings |= {"master": master, "earlier": earlier, "overwrite": overwrite}
         context.exit(INCOMPLETE if _run_on_spark(sources, out, as_json, settings)["problems"] else 0)
     if master is not None or earlier:
@@ -168,7 +157,7 @@ def audit(
     started = time.monotonic()
     try:
         with watching() as watch:
-            found = run(sources, out, formats=formats, overwrite=overwrite, watch=watch, **settings)
+            found = run(sources, out, overwrite=overwrite, watch=watch, **settings)
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted: run it again, and it goes on.") from error
     _print_audit(found, Path(out), time.monotonic() - started, as_json)
@@ -179,9 +168,7 @@ def audit(
 @click.argument("report", type=_DIRECTORY)
 @_judging_options
 @click.pass_context
-def rethreshold(
-    context: click.Context, /, report: Path, formats: tuple[Format, ...], as_json: bool, **options: Any
-) -> None:
+def rethreshold(context: click.Context, /, report: Path, as_json: bool, **options: Any) -> None:
     """Judge an audit once more with another threshold, which can only be stricter than the usual ones.
 
     REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted
@@ -191,7 +178,7 @@ def rethreshold(
 
     started = time.monotonic()
     with watching() as watch:
-        found = run(report, formats=formats, watch=watch, **_given(**options))
+        found = run(report, watch=watch, **_given(**options))
     _print_audit(found, report, time.monotonic() - started, as_json)
     context.exit(INCOMPLETE if found.problems else 0)
 

@@ -34,7 +34,7 @@ def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> 
 
 
 @click.command()
-@click.argument("docs", type=RegularFile(folder=True))
+@click.argument("docs", type=_file)
 @click.argument("pairs", type=_file)
 @set_option
 @click.option(
@@ -80,8 +80,7 @@ def evaluate(
     """Judge labelled pairs of documents as a crawl would, and score the result.
 
     DOCS has a JSON object a line (plain or packed): "id" and "text" or "html", and if you have it "url" or
-    "host"; HTML goes through the extractor of the settings. Or it is a source of an audit, such
-    as a feed or an archive: the ids are URLs then.
+    "host"; without "id" the URL is it. HTML goes through the extractor of the settings.
 
     PAIRS is a table with a header line, separated by tabs: id1, id2, label and, if you like, kind. Labels: 3
     the same text, 2 a near-duplicate, 0 different; 1 (partly shared) and empty (unsure) are shown, not

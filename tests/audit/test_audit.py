@@ -92,7 +92,7 @@ def test_same_files_whatever_the_order_and_the_workers(tmp_path: Path) -> None:
         names = [tmp_path / "one.jl", tmp_path / "two.jl"][:: -1 if number else 1]
         feed(tmp_path / "one.jl", pages[:half])
         feed(tmp_path / "two.jl", pages[half:])
-        with audit(names, tmp_path / str(number), workers=workers, seed=7, formats=["csv", "parquet"]):
+        with audit(names, tmp_path / str(number), workers=workers, seed=7):
             results.append(contents(tmp_path / str(number)))
     assert len(results[0]) == len(FILES)
     assert results[0] == results[1] == results[2]
@@ -336,7 +336,7 @@ def test_results_of_other_audits_in_a_folder_are_left_out(tmp_path: Path) -> Non
     (tmp_path / "crawl").mkdir()
     feed(tmp_path / "crawl" / "a.jl", crawl())
     for out in ("crawl/earlier", "crawl/more/earlier", "now"):
-        with audit(tmp_path / "crawl", tmp_path / out, formats=["csv"]) as found:
+        with audit(tmp_path / "crawl", tmp_path / out) as found:
             assert len(found.pages) == len(crawl())
             assert found.problems == ()
     assert found.skipped["results_of_an_audit"] == 2

@@ -87,16 +87,14 @@ def test_json_and_options(feed: Path, tmp_path: Path) -> None:
         "--prefer-host",
         "host1.example",
     )
-    result = run("audit", feed, "--out", tmp_path / "out", "--format", "csv", *arguments)
+    result = run("audit", feed, "--out", tmp_path / "out", *arguments)
     assert result.exit_code == 0
     facts = json.loads(result.output)
     assert facts["pages"] == 11
     assert facts["settings"]["scheme"] == "minhash"
     assert {row["canonical"].split("/")[2] for row in facts["largest_clusters"]} == {"host1.example"}
-    assert (tmp_path / "out" / "clusters.csv").exists()
     again = json.loads(run("rethreshold", tmp_path / "out", "--json").output)
     assert again | {"seconds": 0} == facts | {"seconds": 0}
-    assert (tmp_path / "out" / "clusters.csv").exists()
     other = json.loads(run("rethreshold", tmp_path / "out", "--json", "--set", "MIN_TOKENS=500").output)
     assert (other["verdicts"]["too_short"], other["settings"]["scheme"]) == (11, "minhash")
 
@@ -268,10 +266,10 @@ def test_names_and_texts_in_no_encoding(tmp_path: Path) -> None:
     path = tmp_path / "\udcfffeed.jl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "broken\n")
     for command in (("audit", path, "--out", tmp_path / "out"), ("rethreshold", tmp_path / "out")):
-        result = run(*command, *(f"--format={name}" for name in ("csv", "parquet")))
+        result = run(*command)
         assert result.exit_code == 3, result.output
         for file in (tmp_path / "out").iterdir():
-            if file.suffix in (".jsonl", ".json", ".csv", ".txt", ".html"):
+            if file.suffix in (".jsonl", ".json", ".txt", ".html"):
                 assert file.read_bytes().decode("utf-8")
     facts = json.loads(run("rethreshold", tmp_path / "out", "--json").stdout)
     assert (facts["pages"], facts["sources"][0]["pages"]) == (6, 6)

@@ -146,7 +146,7 @@ def test_worst_pairs_say_which_step_decided(tmp_path: Path) -> None:
         ("zero", "other", "3"): "no candidate: fingerprints ",
         ("one", "two", "3"): "alike but for other numbers, as pages of a template: ",
         ("zero", "new", "3"): "no",
-        ("zero", "less", "3"): "not alike enough: similarity 0.",
+        ("zero", "less", "3"): "no",
     }
     docs, pairs = tmp_path / "docs.jl", tmp_path / "pairs.tsv"
     host = {"host": "a.example"}

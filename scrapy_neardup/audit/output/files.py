@@ -7,57 +7,32 @@ except signatures.sqlite.
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
 import math
 import re
 from collections import Counter
-from importlib.util import find_spec
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.arguments import require_list
 from scrapy_neardup.audit.model import HANDLED, PAGES, VERDICTS, Audit
 from scrapy_neardup.audit.urls import split_url
-from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import filed_url
 from scrapy_neardup.matching.rules import ELSEWHERE, ELSEWHERE_REBATE, JACCARDS, LENGTHS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from scrapy_neardup.audit.settings import AuditOptions
 
-Format = Literal["csv", "parquet"]
-#: The columns of each table, with their types in Parquet.
-COLUMNS = {
-    "pages": {
-        "url": "string", "verdict": "string", "cluster": "int32", "canonical": "string", "distance": "int32",
-        "similarity": "float32", "tokens": "int64", "fetched": "float64", "title": "string",
-        "noindex": "bool_", "declared": "string", "hreflang": "string", "handled": "string",
-        "copies": "int64",
-    },
-    "clusters": {
-        "cluster": "int32", "canonical": "string", "size": "int64", "exact": "int64", "near": "int64",
-        "part": "int64", "revisit": "int64", "hosts": "int64", "members": "list",
-    },
-    "pairs": {
-        "url1": "string", "url2": "string", "kind": "string", "distance": "int32", "similarity": "float32",
-        "containment": "float32",
-    },
-}  # fmt: skip
 FILES = (
-    *(f"{name}.jsonl" for name in (*COLUMNS, "problems")), "summary.json", "drop.txt", "report.html",
-    *(f"{name}.{ending}" for name in COLUMNS for ending in ("csv", "parquet")),
+    "pages.jsonl", "clusters.jsonl", "pairs.jsonl", "problems.jsonl", "summary.json", "drop.txt",
+    "report.html",
 )  # fmt: skip
-#: A cell that begins with one of these, or with white space and one of these, is run by a spreadsheet as a
-#: formula.
-_FORMULA = frozenset("=+-@\uff1d\uff0b\uff0d\uff20\t\r\n")
 #: Rows that are in memory as Python's values at a time.
 _ROWS = 10_000
 #: Problems, and clusters, that the summary lists.
@@ -76,38 +51,12 @@ _PLAIN_URL = re.compile(r"[^\s\x00-\x20\x7f-\x9f]+")
 _PLAIN_IDENTIFIER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<! )")
 
 
-def require(formats: Sequence[str]) -> None:
-    """Raise `ConfigurationError` for a format that cannot be written."""
-    require_list("formats", formats)
-    for name in formats:
-        if name not in ("csv", "parquet"):
-            raise ConfigurationError(f"There is no format {name!r}: use csv or parquet.")
-        if name == "parquet" and find_spec("pyarrow") is None:
-            raise ConfigurationError("Parquet needs pyarrow: run `pip install 'scrapy-neardup[parquet]'`.")
-
-
-def formats_in(out: Path) -> list[Format]:
-    """Return the formats that the tables in *out* are written in."""
-    known: tuple[Format, ...] = ("csv", "parquet")
-    return [name for name in known if (out / f"pages.{name}").exists()]
-
-
-def write(out: Path, audit: Audit, formats: Sequence[Format]) -> None:
-    """Write all but the report; files of formats that are not asked for are removed. Raises OSError."""
-    rows = {"pages": pages_of, "clusters": clusters_of, "pairs": pairs_of, "problems": _problems_of}
-    for name, function in rows.items():
+def write(out: Path, audit: Audit) -> None:
+    """Write all but the report. Raises OSError."""
+    tables = {"pages": pages_of, "clusters": clusters_of, "pairs": pairs_of, "problems": _problems_of}
+    for name, rows in tables.items():
         with replacing(out / f"{name}.jsonl") as file:
-            file.writelines(_encoded(row) + "\n" for row in function(audit))
-    for name, columns in COLUMNS.items():
-        for ending in {"csv", "parquet"}.difference(formats):
-            (out / f"{name}.{ending}").unlink(missing_ok=True)
-        if "csv" in formats:
-            with replacing(out / f"{name}.csv") as file:
-                writer = csv.writer(file)
-                writer.writerow(columns)
-                writer.writerows(map(cell, row.values()) for row in rows[name](audit))
-        if "parquet" in formats:
-            _write_parquet(out / f"{name}.parquet", name, rows[name](audit))
+            file.writelines(_encoded(row) + "\n" for row in rows(audit))
     with replacing(out / "drop.txt") as file:
         file.writelines(f"{url}\n" for url in dropped(audit))
     with replacing(out / "summary.json") as file:
@@ -126,34 +75,6 @@ def replacing(path: Path) -> Iterator[IO[str]]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-
-
-def _write_parquet(path: Path, table: str, rows: Iterable[dict[str, Any]]) -> None:
-    import pyarrow as pa
-    from pyarrow.parquet import ParquetWriter
-
-    kinds = COLUMNS[table].items()
-    schema = pa.schema([
-        (name, pa.list_(pa.string()) if kind == "list" else getattr(pa, kind)()) for name, kind in kinds
-    ])  # fmt: skip
-    part = path.with_name(path.name + ".part")
-    with ParquetWriter(part, schema, compression="zstd") as writer:
-        rest = iter(rows)
-        while some := list(islice(rest, _ROWS)):
-            for row in some:
-                row |= {k: v.encode("utf-8", "replace").decode() for k, v in row.items() if type(v) is str}
-            writer.write_table(pa.Table.from_pylist(some, schema))
-    part.replace(path)
-
-
-def cell(value: Any) -> Any:
-    """Return a cell of CSV that no spreadsheet runs as a formula."""
-    if isinstance(value, list):
-        value = " ".join(value)
-    if not isinstance(value, str):
-        return value
-    value = value.replace("\x00", "\N{REPLACEMENT CHARACTER}")
-    return f"'{value}" if value.lstrip(" \u00a0\ufeff")[:1] in _FORMULA and value else value
 
 
 def _values(table: NDArray[Any]) -> Iterator[Any]:

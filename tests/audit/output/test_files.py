@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.output import files as results
 from tests.audit.corpora import crawl, edited, feed, text
@@ -40,7 +37,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = crawl()
     rows.append({"url": "https://a.example/\u2028line\ud800", "text": text("strange")})
     rows += [{"url": f"{url}x", "text": text("hostile") + f" {n}"} for n, url in enumerate(HOSTILE)]
-    with audit(feed(directory / "a.jl", rows), directory / "out", formats=["csv", "parquet"]):
+    with audit(feed(directory / "a.jl", rows), directory / "out"):
         return directory / "out"
 
 
@@ -126,35 +123,6 @@ def test_dropped_urls_are_never_those_of_pages_that_stay(out: Path) -> None:
     stay = {page["url"] for page in lines(out / "pages.jsonl") if page["verdict"] not in ("exact", "near")}
     assert not stay & {*dropped}
     assert dropped == sorted({*dropped})
-
-
-def test_cells_are_no_formulas(out: Path) -> None:
-    with (out / "pages.csv").open(encoding="utf-8", newline="") as file:
-        cells = [cell for row in csv.reader(file) for cell in row]
-    assert [results.cell(each) for each in HOSTILE] == [f"'{each}" for each in HOSTILE]
-    assert {f"'{each.strip()}x" for each in HOSTILE} <= {*cells}
-    assert not any(cell.strip(" \u00a0\ufeff")[:1] in [*"=+@\t\r\n\uff1d"] for cell in cells if cell)
-
-
-def test_tables_in_other_formats_are_the_same(out: Path) -> None:
-    for name in results.COLUMNS:
-        rows = lines(out / f"{name}.jsonl")
-        with (out / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-            assert len(list(csv.reader(file))) == len(rows) + 1
-        table = pq.read_table(out / f"{name}.parquet")
-        assert table.num_rows == len(rows)
-        assert table.column_names == list(rows[0])
-    urls = pq.read_table(out / "pages.parquet")["url"].to_pylist()
-    assert urls == [page["url"] for page in lines(out / "pages.jsonl")]
-
-
-def test_files_of_other_formats_do_not_stay_behind(tmp_path: Path) -> None:
-    path = feed(tmp_path / "a.jl", crawl())
-    for formats, expected in ((["csv"], True), ([], False)):
-        with audit(path, tmp_path / "out", formats=formats):
-            assert (tmp_path / "out" / "pages.csv").exists() is expected
-    with pytest.raises(ConfigurationError, match="no format 'xls'"):
-        audit(path, tmp_path / "out", formats=["xls"])
 
 
 def test_a_full_disk_leaves_the_older_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
