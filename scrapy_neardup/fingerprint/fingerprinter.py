@@ -62,10 +62,7 @@ class Fingerprinter:
         return self._segmenter.identity if self._segmenter is not None else ""
 
     def signature(self, text: str | MainText) -> Signature:
-        """Sign any text.
-
-        The digest is made of all of the text. Fingerprint, sketch and keys are made of its long paragraphs.
-        """
+        """Sign any text: the digest of all of it, fingerprint, sketch and keys of its long paragraphs."""
         return self._sign([_checked(text)])[0]
 
     def signatures(self, texts: Iterable[str | MainText]) -> Iterator[Signature]:
@@ -181,10 +178,7 @@ def _fingerprinter(features: Features, seed: int) -> Fingerprinter:
 
 
 def simhash(text: str, features: Features = _DEFAULT, seed: int = 0) -> int:
-    """Return the 64-bit fingerprint of a text.
-
-    Near-duplicates get fingerprints that differ in few bits, see `hamming`.
-    """
+    """Return the 64-bit fingerprint of a text. Those of near-duplicates differ in few bits, see `hamming`."""
     require_type("What a fingerprint is made of", features, Features, "a Features")
     require_whole("A seed", seed, 0, MOST_SEEDS)
     return _fingerprinter(features, seed).signature(text).fingerprint

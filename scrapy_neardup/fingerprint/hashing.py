@@ -31,7 +31,7 @@ _PLANE = 1 << 16  # code points
 
 
 def constant(value: int) -> NDArray[np.uint64]:
-    """Return *value* as uint64[]: NumPy takes half as long for it as for a scalar or an int."""
+    """Return *value* as uint64[], which NumPy is quicker with than with an int."""
     return np.array(value, np.uint64)
 
 
@@ -94,10 +94,9 @@ def hash_tokens(tokens: Tokens, seed: int = 0) -> NDArray[np.uint64]:
 
 
 class Runs:
-    """The hashes of all runs of neighbours among *hashes* (uint64[n]), which are uniform as those of tokens.
+    """The hashes of all runs of neighbours among *hashes* (uint64[n]), which are uniform.
 
     A run is hashed to the sum of its members, each times a power of one number, which tells their order.
-    Hashes of 0 at its end change nothing.
     """
 
     def __init__(self, hashes: NDArray[np.uint64]) -> None:
@@ -124,11 +123,7 @@ def _power(exponent: int) -> NDArray[np.uint64]:
 
 
 def shingle(hashes: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
-    """Hash each run of *size* neighbours, whose order counts; uint64[n - size + 1].
-
-    If there are fewer than *size*, all of them make one shingle. Raises `ConfigurationError` for a size below
-    1.
-    """
+    """Hash each run of *size* neighbours, or all of fewer together; uint64[max(1, n - size + 1)]."""
     require_whole("The size of a shingle", size, 1)
     return Runs(hashes)[max(1, min(size, len(hashes)))]
 
@@ -169,9 +164,9 @@ def of_text(bounds: list[int], step: int) -> NDArray[np.intp] | int:
 
 
 class Terms:
-    """The *tokens* of several texts with their *hashes* (uint64[n]).
+    """The *tokens* of several texts, with *bounds* as `Hashes` have them, and their *hashes* (uint64[n]).
 
-    Text number i has those from bounds[i] to bounds[i + 1]. No run of more than *longest* is asked for.
+    No run of more than *longest* is asked for.
     """
 
     def __init__(
@@ -221,8 +216,7 @@ class Terms:
         """Hash each run of *words* tokens of each text, in their order.
 
         Runs that begin with a character of a script without spaces have *characters* tokens, and those that
-        begin with a letter of one have twice as many. So no run depends on what else is in the text. If there
-        are fewer tokens than the first run has, all of them make one.
+        begin with a letter of one twice as many. If the first run would have more than all, it has all.
         """
         short = self._runs[words]
         if characters is None or not self._mixed:
@@ -243,9 +237,9 @@ class Terms:
         return self.those(kept, hashes)
 
     def paired(self, alone: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Hash each two neighbours among the tokens *alone* (bool[n]), which say little alone.
+        """Return a hash for each token, and which are of a pair that it begins; uint64[n], bool[n].
 
-        Returns a hash for each token, of the pair that it begins or else its own; and which begin a pair.
+        Each two neighbours make a pair among the tokens *alone* (bool[n]), which say little alone.
         """
         pairs = np.zeros(len(self.hashes), np.bool_)
         if not np.count_nonzero(alone):
@@ -257,8 +251,7 @@ class Terms:
     def votes(self, size: int, alone: NDArray[np.bool_]) -> tuple[Hashes, NDArray[np.intp]]:
         """Return what votes for fingerprints: shingles of *size* tokens, and how long each is; intp[n].
 
-        All shingles of several tokens are as long. *alone* (bool[n]) are tokens that say little alone, such
-        as syllables. If *size* is 1, each two neighbours among them make one shingle, of length 0.
+        If *size* is 1, each two neighbours among the tokens *alone* (bool[n]) make one, of length 0.
         """
         if size > 1:
             found = self.shingles(size)
@@ -285,10 +278,7 @@ def distinct(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np
 
 
 def distinct_each(hashes: Hashes) -> tuple[Hashes, NDArray[np.int64]]:
-    """Return the distinct values of each text in ascending order, and how often each occurs.
-
-    The hashes are sorted in place.
-    """
+    """Return the distinct values of each text, ascending, and how often each occurs; sorts in place."""
     values, bounds = hashes
     for each in hashes.each():
         each.sort()

@@ -41,10 +41,9 @@ _TOGETHER = regex.compile(
 def unwrapped(text: str) -> str:
     """Join the lines of each paragraph of *text* if the text is wrapped; else return it as it is.
 
-    A line is full if the first word of the next line had no room on it; in Chinese and Japanese, its first
-    character. A text is wrapped if most of its lines are full; each full line is joined to the next one. A
-    blank line ends a paragraph, and so does a line that is indented more than the one before it. Verse whose
-    lines have one length looks the same, and is joined, too.
+    A line is full if the first word of the next line (in Chinese and Japanese its first character) had no
+    room on it, and then joined to that. A text is wrapped if most of its lines are full. A blank line ends a
+    paragraph, and so does one that is indented more than the one before it.
     """
     if "\n" not in text:
         return text

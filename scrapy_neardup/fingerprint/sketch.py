@@ -59,10 +59,9 @@ def sketch_each(shingles: Hashes) -> list[tuple[bytes, int]]:
 
 
 def _borrow(minima: NDArray[np.uint64], filled: NDArray[np.bool_]) -> None:
-    """Let each empty bin take the minimum of the first of its lenders that is *filled*.
+    """Let each empty bin of *minima* take that of the first of its lenders that is *filled*.
 
-    *minima* (uint64[texts * BINS]) is changed. In a text of few shingles no lender may be filled: then it is
-    the minimum of the first bin that is.
+    In a text of few shingles no lender may be: then it is the minimum of the first bin that is.
     """
     empty = (~filled).nonzero()[0]
     for lenders in (_LENDERS_FIRST, _LENDERS):

@@ -95,8 +95,7 @@ def _class_of_ascii() -> bytes:
 def tokenise(text: str) -> Tokens:
     """Split normalised *text* into tokens, whose letters are reduced as `code_points` does it.
 
-    A token is a run of letters, digits and their combining marks, or one letter with its marks in Han, Kana,
-    Thai, Lao, Khmer and Myanmar.
+    A token is a run of letters, digits and their marks, or one letter of a script without spaces.
     """
     # Whole-array work on code points: a regular expression for the same takes ten times as long.
     points = code_points(f"{BETWEEN}{text}{BETWEEN}")

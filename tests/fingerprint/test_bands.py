@@ -108,15 +108,6 @@ def test_nemo_buckets() -> None:
     assert buckets(Bands(3, 2), signatures) == [[1, 2], [2, 3], [4, 5]]
 
 
-def test_nemo_no_duplicates() -> None:
-    signatures = [[1, 2, 1, 2, 1], [2, 3, 3, 4, 5], [3, 4, 5, 5, 6], [4, 8, 7, 6, 7], [5, 10, 9, 7, 8]]
-    assert buckets(Bands(5, 1), signatures) == []
-
-
-def test_nemo_partial_overlap() -> None:
-    assert buckets(Bands(5, 1), [[1, 2, 1, 1, 1], [2, 3, 1, 2, 2], [3, 4, 2, 3, 1]]) == [[1, 2], [1, 3]]
-
-
 def errors(layout: Bands, threshold: Fraction) -> tuple[Fraction, Fraction]:
     """Areas of misses and of false candidates, by the binomial theorem and without rounding."""
 

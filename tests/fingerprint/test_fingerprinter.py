@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pickle
 import random
-import sys
-import types
 import unicodedata
 from dataclasses import asdict
 from hashlib import blake2b
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -103,13 +101,8 @@ def test_encoding_of_the_text_does_not_matter(parts: list[tuple[str, str]]) -> N
     assert signatures == signatures[:1] * len(written)
 
 
-ANY_TEXTS = st.lists(
-    st.one_of(
-        ANY_TEXT,
-        st.sampled_from(["", "\u0301", "한국어", "日本語です", "日本 42 the", "𝐀 ไทย", "the cat sat"]),
-    ),
-    max_size=8,
-)
+SAMPLES = st.sampled_from(["", "\u0301", "한국어", "日本語です", "日本 42 the", "𝐀 ไทย", "the cat sat"])
+ANY_TEXTS = st.lists(ANY_TEXT | SAMPLES, max_size=8)
 
 
 FEATURES = st.builds(
@@ -147,11 +140,8 @@ def test_the_digest_covers_short_paragraphs_which_the_rest_leaves_out() -> None:
     text = text_of(article("english", 1))
     bare, dressed = FINGERPRINTER.signature(text), FINGERPRINTER.signature(f"Share\n{text}\n12 comments")
     assert bare.digest != dressed.digest
-    assert (bare.fingerprint, bare.sketch, bare.tokens) == (
-        dressed.fingerprint,
-        dressed.sketch,
-        dressed.tokens,
-    )
+    for name in ("fingerprint", "sketch", "tokens"):
+        assert getattr(bare, name) == getattr(dressed, name)
 
 
 @pytest.mark.parametrize("language", VOCABULARIES)
@@ -214,8 +204,8 @@ def test_schemes_add_keys_of_their_own_and_change_nothing_else(scheme: str) -> N
     assert (plain.keys, plain.extra) == (b"", b"")
     for name in ("fingerprint", "digest", "tokens", "shingles", "sketch", "numbers", "wall"):
         assert getattr(signature, name) == getattr(plain, name)
-    again = pickle.loads(pickle.dumps(Fingerprinter(scheme=made, seed=3)))
-    assert again.signature(text) == Fingerprinter(scheme=made, seed=3).signature(text)
+    again = pickle.loads(pickle.dumps(Fingerprinter(Features(weight="log"), 3, made)))
+    assert again.signature(text) == Fingerprinter(Features(weight="log"), 3, made).signature(text)
     assert signature.keys != again.signature(text).keys or not made.keys
 
 
@@ -230,62 +220,6 @@ def test_stop_words_are_left_out() -> None:
     assert signature.sketch == FINGERPRINTER.signature(" ".join(kept)).sketch
     # The digest is of what was written.
     assert signature.digest == FINGERPRINTER.signature(text).digest
-    with pytest.raises(ConfigurationError, match="No stop words for xx"):
-        Fingerprinter(Features(stop_words="xx"))
-
-
-class Pairs:
-    """A segmenter for the tests: words of two characters."""
-
-    identity = "pairs 1"
-
-    def cut(self, text: str) -> list[str]:
-        return [run[i : i + 2] for run in text.split("\n") for i in range(0, len(run), 2)]
-
-
-class NoIdentity:
-    def cut(self, text: str) -> list[str]:
-        return [text]
-
-
-@pytest.fixture
-def own_segmenters(monkeypatch: pytest.MonkeyPatch) -> str:
-    module = types.ModuleType("own_segmenters")
-    module.Pairs, module.pairs, module.NoIdentity, module.number = Pairs, Pairs(), NoIdentity, 7  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "own_segmenters", module)
-    return "own_segmenters"
-
-
-@pytest.mark.parametrize("name", ["Pairs", "pairs"])
-def test_a_segmenter_by_its_import_path(own_segmenters: str, name: str) -> None:
-    text = "市政府周二通过了计划，" * 6
-    words = Fingerprinter(Features(segmenter=f"{own_segmenters}:{name}")).signature(text)
-    assert words.tokens == 30  # of 60 characters, in twos
-    spaced = " ".join(Pairs().cut(text.replace("，", "\n").strip()))
-    assert words.tokens == len(spaced.split())
-    assert words.fingerprint != FINGERPRINTER.signature(text).fingerprint
-
-
-def test_rjieba_by_its_name() -> None:
-    text = "我们中出了一个叛徒。" * 10
-    signature = Fingerprinter(Features(segmenter="rjieba")).signature(text)
-    assert signature.tokens == 5 * 10
-    assert FINGERPRINTER.signature(text).tokens == 9 * 10 // 2
-
-
-@pytest.mark.parametrize(
-    ("path", "remedy"),
-    [
-        ("no_such_package.cut", "cannot be imported"),
-        ("own_segmenters:missing", "cannot be imported"),
-        ("own_segmenters:number", "needs a method cut and a text identity"),
-        ("own_segmenters:NoIdentity", "needs a method cut and a text identity"),
-        ("!", "cannot be imported"),
-    ],
-)
-def test_what_is_no_segmenter_is_refused(own_segmenters: str, path: str, remedy: str) -> None:
-    with pytest.raises(ConfigurationError, match=remedy):
-        Fingerprinter(Features(segmenter=path))
 
 
 def test_words_and_han_vote_one_by_one_and_syllables_in_pairs() -> None:
@@ -314,7 +248,7 @@ def test_seeds_and_features_make_other_signatures_and_the_same_ones_the_same() -
     assert simhash(text, seed=1) == seeded.fingerprint
 
 
-#: Pages, and what is expected of their signatures. They change with `VERSION` of features.py alone.
+#: Pages, and what is expected of their signatures. They change with `VERSION` alone.
 GOLDEN = {
     "english": (
         MainText(
@@ -345,34 +279,12 @@ def test_signatures_are_those_of_other_machines_and_releases(page: MainText, exp
     assert blake2b(signed.encode(), digest_size=8).hexdigest() == expected
 
 
-@pytest.mark.parametrize("seed", [-1, 2**32])
-def test_a_seed_out_of_range_is_refused(seed: int) -> None:
-    with pytest.raises(ConfigurationError, match="seed"):
-        Fingerprinter(seed=seed)
-
-
-def test_pickles_as_what_it_was_made_of() -> None:
-    fingerprinter = Fingerprinter(Features(weight="log"), seed=9)
-    signature = fingerprinter.signature(text := "the cat sat on the mat")
-    pickled = pickle.dumps(fingerprinter)
-    assert len(pickled) < 500
-    copy = pickle.loads(pickled)
-    assert (copy.features, copy.seed) == (fingerprinter.features, 9)
-    assert copy.signature(text) == signature
-
-
 @pytest.mark.parametrize(
-    ("values", "named"),
-    [
-        ({"shingle": 0}, "at least 1"),
-        ({"sketch_shingle": 0}, "at least 1"),
-        ({"weight": "idf"}, "set, sqrt, log, tf"),
-        ({"min_paragraph": -1}, "min_paragraph"),
-        ({"units": "letters"}, "tokens, characters, not 'letters'"),
-        ({"version": 7}, "version 8, not 7"),
-    ],
-)
-def test_features_are_plain_values_and_wrong_ones_are_refused(values: dict[str, object], named: str) -> None:
+    "values",
+    [{"shingle": 0}, {"sketch_shingle": 0}, {"weight": "idf"}, {"min_paragraph": -1}, {"units": "letters"},
+     {"version": 7}],
+)  # fmt: skip
+def test_features_are_plain_values_and_wrong_ones_are_refused(values: dict[str, Any]) -> None:
     assert Features(**asdict(Features())) == Features()
-    with pytest.raises(ConfigurationError, match=named):
-        Features(**values)  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError):
+        Features(**values)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint.hashing import mix
-from scrapy_neardup.fingerprint.jaccard import character_jaccard, character_shingles
 from scrapy_neardup.fingerprint.minhash import (
     EMPTY,
     MinHash,
@@ -90,25 +89,6 @@ def test_memory_is_bounded() -> None:
 def test_no_functions_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="at least 1"):
         MinHash(0)
-
-
-# https://github.com/NVIDIA/NeMo-Curator, commit ecd5c57 (2025), tests/test_fuzzy_dedup.py; values retyped
-
-
-@pytest.mark.parametrize("characters", [3, 5, 10])
-def test_nemo_estimates_are_within_its_tolerance(characters: int) -> None:
-    texts = [
-        "A test string",
-        "A different test string",
-        "A different object",
-        "The quick brown fox jumps over the lazy dog",
-        "The quick black cat jumps over the lazy dog",
-    ]
-    family = MinHash(260, 128)
-    signatures = np.array([family.signature(character_shingles(text, characters)) for text in texts])
-    for text, signature in zip(texts, signatures, strict=True):
-        exact = [character_jaccard(text, other, characters=characters) for other in texts]
-        assert agreement(signature, signatures) == pytest.approx(exact, abs=0.15)
 
 
 K = 128

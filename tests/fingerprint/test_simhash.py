@@ -10,7 +10,6 @@ from bisect import bisect_left
 from collections import Counter
 from fractions import Fraction
 from functools import cache
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -155,15 +154,6 @@ def story(number: int, length: int = 400) -> list[str]:
 
 def mark(words: list[str], weight: Weight = "keywords") -> int:
     return Fingerprinter(Features(weight=weight)).signature(" ".join(words)).fingerprint
-
-
-def test_stories_that_share_short_words_are_as_unlike_as_any() -> None:
-    def mean_distance(weight: Weight) -> float:
-        marks = [mark(story(number), weight) for number in range(30)]
-        return float(np.mean([hamming(a, b) for a, b in combinations(marks, 2)]))
-
-    assert mean_distance("keywords") > 31
-    assert mean_distance("tf") < 26
 
 
 def test_no_word_decides_alone() -> None:

@@ -125,13 +125,6 @@ def test_a_set_is_equal_to_itself_in_any_order(values: list[int]) -> None:
     assert len(sketch(shingles)[0]) == SIZE == 96
 
 
-def test_no_estimate_exceeds_what_the_sizes_allow() -> None:
-    values = np.random.default_rng(0).integers(0, 2**64, 130, np.uint64)
-    jaccard, containment = estimate(values[:65], values)
-    assert jaccard <= 0.5
-    assert containment <= 1
-
-
 def test_many_are_compared_as_one_by_one_on_either_side() -> None:
     sets = [two_sets(seed * 20, 50, 50 + seed, seed)[1] for seed in range(20)]
     sketches = np.array([array(sketch(values)[0]) for values in sets])

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.fingerprint import Features, Fingerprinter
 from scrapy_neardup.fingerprint.normalise import fold_letters, normalise
 from scrapy_neardup.fingerprint.segment import RjiebaSegmenter, segment, stop_words, without
 from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
@@ -20,7 +21,6 @@ from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from scrapy_neardup.fingerprint.tokens import Tokens
 
 LETTER = r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]"
 SYLLABLE = rf"[[\p{{Hiragana}}\p{{Katakana}}\u30FC{LETTER}]&&\p{{L}}]"
@@ -89,28 +89,17 @@ class InTwos:
 
 
 class Rewriting(InTwos):
-    identity = "rewriting"
-
     def cut(self, text: str) -> Sequence[str]:
         return ["国" * len(text)]
 
 
-def words(text: str) -> list[str]:
-    return segment(tokenise(normalise(text)), RjiebaSegmenter()).words
+class Failing(InTwos):
+    def cut(self, text: str) -> Sequence[str]:
+        raise OSError("no dictionary")
 
 
-def test_words_of_a_sentence() -> None:
-    assert words("我们中出了一个叛徒") == ["我们", "中出", "了", "一个", "叛徒"]  # from the README of rjieba
-
-
-def test_words_do_not_cross_punctuation_and_other_scripts_stay() -> None:
-    assert words("今天北京，大学 iPhone 15发布；東京タワー") == [
-        "今天", "北京", "大学", "iphone", "15", "发布", "東京", "タ", "ワ", "ー",
-    ]  # fmt: skip
-
-
-def numbers(tokens: Tokens) -> list[str]:
-    return [word for word, number in zip(tokens.words, tokens.numbers, strict=True) if number]
+class NoIdentity:
+    cut = InTwos.cut
 
 
 @given(st.text(st.sampled_from("中国人。，a1 か〆々〇\u0301\u302aก\n")))
@@ -128,26 +117,32 @@ def test_only_han_characters_are_joined(text: str) -> None:
 
 
 def test_a_word_of_numbers_is_a_number() -> None:
-    text = "三十人人人十"
-    assert numbers(segment(tokenise(text), InTwos())) == ["三十"]
+    assert segment(tokenise("三十人人人十"), InTwos()).numbers.tolist() == [True, False, False]
 
 
-def test_a_segmenter_that_changes_the_text_is_refused() -> None:
-    text = "中国人"
-    with pytest.raises(ConfigurationError, match=r"'rewriting' gave other characters .* in order\.$"):
-        segment(tokenise(text), Rewriting())
+def test_rjieba_by_its_name() -> None:
+    text = "今天北京，大学 iPhone 15发布；東京タワー。我们中出了一个叛徒"
+    words = segment(tokenise(normalise(text)), RjiebaSegmenter()).words
+    assert " ".join(words) == "今天 北京 大学 iphone 15 发布 東京 タ ワ ー 我们 中出 了 一个 叛徒"
+    signature = Fingerprinter(Features(segmenter="rjieba")).signature(text)
+    assert signature.tokens == 12 + 2  # kana count half
+    assert signature.fingerprint != Fingerprinter().signature(text).fingerprint
 
 
-def test_a_segmenter_that_fails_is_named() -> None:
-    class Failing:
-        identity = "failing 1"
+def test_a_segmenter_by_its_import_path() -> None:
+    made = Fingerprinter(Features(segmenter=f"{__name__}:InTwos"))
+    assert made.signature("市政府周二通过了计划，" * 6).tokens == 30
+    assert made.segmenter == "in twos"
 
-        def cut(self, text: str) -> list[str]:
-            raise OSError("no dictionary")
 
-    text = "中国人"
-    with pytest.raises(ConfigurationError, match=r"'failing 1' has failed \(OSError\('no dictionary'\)\)"):
-        segment(tokenise(text), Failing())
+@pytest.mark.parametrize(
+    ("path", "error"),
+    [("no_such_package.cut", "cannot be imported"), (":missing", "cannot be imported"),
+     (":NoIdentity", "needs a method"), (":Rewriting", "gave other characters"), (":Failing", "has failed")],
+)  # fmt: skip
+def test_what_is_no_segmenter_is_refused(path: str, error: str) -> None:
+    with pytest.raises(ConfigurationError, match=error):
+        Fingerprinter(Features(segmenter=path if path[0] != ":" else __name__ + path)).signature("中国人")
 
 
 TEXTS = st.lists(st.sampled_from(["the", "and", "cat", "2025", "的", "猫", "は", "หมา", "word2"])).map(
@@ -186,11 +181,6 @@ def test_the_other_tokens_are_left_with_what_is_known_of_them(text: str, words: 
     assert kept.words == [tokens.words[i] for i in left]
     for name in ("unspaced", "syllables", "letters", "numbers"):
         assert np.array_equal(getattr(kept, name), getattr(tokens, name)[left])
-
-
-def test_a_text_of_nothing_else_is_kept() -> None:
-    tokens = tokenise("to be or not to be")
-    assert without(tokens, stop_words(["en"])).words == tokens.words
 
 
 def test_a_language_without_a_list_is_named() -> None:
