@@ -213,17 +213,6 @@ def crawl(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Await
 
 
 @pytest.fixture
-def with_extension() -> Callable[..., dict[str, Any]]:
-    """Return settings that replace the extension by a subclass with other *attributes*, such as time-outs."""
-
-    def settings(**attributes: object) -> dict[str, Any]:
-        subclass = type("OtherExtension", (QuickExtension,), attributes)
-        return {"EXTENSIONS": {NearDupExtension: None, subclass: 0}}
-
-    return settings
-
-
-@pytest.fixture
 def pages() -> type[Pages]:
     return Pages
 

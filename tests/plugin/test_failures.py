@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from concurrent.futures import Future
 
 import pytest
-from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.extraction import Extraction, Workers
@@ -95,19 +92,6 @@ async def test_injected(crawl_five, monkeypatch, target, method, stat):
     assert stat is None or result[stat] >= 1
 
 
-async def test_index_closes_where_a_limit_allows_no_more_threads(crawl_five, monkeypatch):
-    start = threading.Thread.start
-
-    def refused(thread):
-        if thread.name == "neardup":
-            raise RuntimeError("can't start new thread")
-        start(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", refused)
-    result = await crawl_five()
-    assert (result["index/documents"], result.errors) == (10, {})
-
-
 @pytest.mark.parametrize("reason", ["no_text", "not_text", "timeout", "crash", "memory", "failed"])
 async def test_every_reason_of_the_extraction(crawl_five, monkeypatch, reason):
     def submit(self, page):
@@ -130,31 +114,6 @@ async def test_stuck_workers(crawl_five, monkeypatch):
     monkeypatch.setattr(downloader, "GRACE_SECONDS", 0.2)
     result = await crawl_five({"NEARDUP_EXTRACT_TIMEOUT": 0.1})
     assert result["error/extract/stuck"] == 5
-
-
-async def test_a_reservation_that_is_never_settled_by_others(site, crawl, pages, monkeypatch):
-    """The judging after the wait fails: the page passes."""
-    calls = []
-    reserve = Detector.reserve
-
-    def failing(self, signature, url, **options):
-        calls.append(url)
-        if calls.count(url) == 2:
-            fail()
-        return reserve(self, signature, url, **options)
-
-    class Slow(pages):
-        async def parse(self, response):
-            self.note(response)
-            if len(self.seen) == 1:
-                await run_in_thread(time.sleep, 3)  # until the others wait for it
-            yield {"url": response.url}
-
-    monkeypatch.setattr(Detector, "reserve", failing)
-    settings = {"CONCURRENT_REQUESTS": 4, "NEARDUP_POLICY": "drop_page"}
-    result = await crawl(Slow, settings, urls=site.copies(4))
-    assert len(result.items) == 4
-    assert result["error/reserve"] == 3
 
 
 def _first(first, then):

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from scrapy_neardup.plugin import signals
+from scrapy_neardup.plugin import NearDupExtension, signals
 from scrapy_neardup.plugin.outcome import NearDuplicatePage
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
@@ -65,24 +65,6 @@ async def test_a_coroutine_function_that_fails_is_logged(site, crawl, pages, cap
     assert "Error caught on signal handler" in caplog.text
 
 
-async def test_coroutine_functions_hear_of_items(site, crawl, pages, text):
-    heard = []
-
-    async def handler(item, verdict):
-        await asyncio.sleep(0.01)
-        heard.append(item["url"])
-
-    class Texts(pages):
-        def parse(self, response):
-            yield {"url": response.url, "text": text(1)}
-
-    urls = [site.article(f"/{number}", seed=number) for number in range(3)]
-    settings = {**ONE_BY_ONE, "NEARDUP_ITEM_FIELDS": ["text"]}
-    result = await crawl(listening(Texts, signals.item_duplicate, handler), settings, urls=urls)
-    assert sorted(heard) == urls[1:]
-    assert len(result.items) == 1
-
-
 class BrowserPage:
     """Stands for a page of scrapy-playwright, which opens no more than its limit (*places*) at once."""
 
@@ -136,15 +118,15 @@ async def test_a_browser_page_that_nobody_would_close_is_closed(
     assert not [name for name in result.stats if name.startswith("neardup/error")]
 
 
-async def test_a_browser_page_that_does_not_close_is_left(site, crawl, pages, with_extension):
+async def test_a_browser_page_that_does_not_close_is_left(site, crawl, pages, monkeypatch):
     class NoErrback(pages):
         failed = None
 
     meta = {"playwright_include_page": True, "playwright_page": BrowserPage(None, hangs=True)}
+    monkeypatch.setattr(NearDupExtension, "browser_page_timeout_seconds", 0.1)
     urls = [site.article("/a"), site.article("/b")]
     settings = {
         **ONE_BY_ONE,
-        **with_extension(browser_page_timeout_seconds=0.1),
         "NEARDUP_POLICY": "drop_page",
     }
     result = await crawl(NoErrback, settings, urls=urls, meta=meta)

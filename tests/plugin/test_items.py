@@ -10,8 +10,6 @@ import scrapy
 from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
-from scrapy_neardup.plugin import NearDupExtension
-
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1, "NEARDUP_ITEM_FIELDS": ["title", "text"]}
 
 
@@ -112,23 +110,6 @@ async def test_the_url_of_an_item_may_be_in_a_list_or_an_object(crawl_items, tex
     assert [str(item["url"]) for item in result.items] == [str(kind(urls[0]))]
 
 
-async def test_items_without_text_or_url(crawl_items, text):
-    class Copying:
-        def process_item(self, item):
-            return dict(item)  # whose page is not known by the item any more
-
-    def make(response):
-        yield {"name": "no text"}
-        yield {"text": "too short"}
-        yield {"text": text(1)}
-
-    result, _ = await crawl_items(make, {"ITEM_PIPELINES": {Copying: 1}}, count=1)
-    assert (result["item/skipped/no_text"], result["item/skipped/no_url"]) == (1, 2)
-    result, _ = await crawl_items(make, count=1)
-    assert (result["item/skipped/no_text"], result["item/too_short"], result["item/unique"]) == (1, 1, 1)
-    assert len(result.items) == 3
-
-
 @pytest.mark.parametrize("policy", ["tag", "drop_items"])
 @pytest.mark.parametrize("failing", [False, True])
 async def test_equal_items_of_one_page_at_once(crawl_items, text, policy, failing):
@@ -158,20 +139,6 @@ async def test_equal_items_of_one_page_at_once(crawl_items, text, policy, failin
     assert result["item/confirmed"] == 1
     assert result["item/duplicate"] == 5 - failing
     assert not [name for name in result.stats if name.startswith("neardup/error")]
-
-
-async def test_no_item_is_remembered_once_the_crawl_has_ended(crawl_items, text, with_extension):
-    origins = []
-
-    async def spider_closed(self):
-        await NearDupExtension.spider_closed(self)
-        origins.append(dict(self.item_origins))
-
-    await crawl_items(
-        lambda r: [{"text": text(1)}, {"text": text(2)}, {"other": 1}],
-        with_extension(spider_closed=spider_closed),
-    )
-    assert origins == [{}]
 
 
 async def test_item_with_more_text_than_a_page_may_have(crawl_items, text):

@@ -53,19 +53,9 @@ class Handles(Behaviour):
         return []
 
 
-class HandlesWithAnItem(Behaviour):
-    def exception(self, response):
-        return [{"placeholder": response.url}]
-
-
 class RaisesOnInput(Behaviour):
     def input(self, response):
         raise BrokenError
-
-
-class AnswersOnInput(Behaviour):
-    def input(self, response):
-        return "not None"
 
 
 class RaisesOnOutput(Behaviour):
@@ -73,13 +63,6 @@ class RaisesOnOutput(Behaviour):
         async for _ in result:
             raise BrokenError
             yield
-
-
-class GathersAndRaises(Behaviour):
-    async def output(self, response, result):
-        [each async for each in result]
-        raise BrokenError
-        yield
 
 
 class GathersAndRaisesAfterTheFirst(Behaviour):
@@ -195,9 +178,6 @@ class Callbacks:
         for each in self.raises(response):
             yield each
 
-    async def coroutine_raises(self, response):
-        return self.raises(response)
-
     async def coroutine_of_generator_raises(self, response):
         return self.two_raises(response)
 
@@ -214,19 +194,8 @@ class Callbacks:
         yield response.follow("/link")
         yield None if is_bad(response) else story_of(response)  # as some clients do
 
-    async def async_links_only(self, response):
-        yield response.follow("/link")
-        if not is_bad(response):
-            yield story_of(response)
-
-    def silent(self, failure):
-        return None
-
     def with_an_item(self, failure):
         yield {"failed": failure.request.url}
-
-    async def coroutine_with_an_item(self, failure):
-        return [{"failed": failure.request.url}]
 
 
 class Way(NamedTuple):
@@ -240,36 +209,23 @@ class Way(NamedTuple):
 WAYS = [
     Way("raises"),
     Way("raises", {900: Handles}),
-    Way("raises", {900: HandlesWithAnItem}),
-    Way("raises", {10: Handles}),
-    Way("raises", {10: HandlesWithAnItem}),
     Way(None, {900: Handles}),  # spider.parse
     Way("generator_raises", {900: Handles}),
-    Way("generator_raises", {900: HandlesWithAnItem}),
     Way("generator_raises", {10: Handles}),
     Way("two_raises", {900: Handles}),
     Way("two_raises", {10: Handles}),
-    Way("async_raises"),
     Way("async_raises", {900: Handles}),
-    Way("coroutine_raises", {900: Handles}),
     Way("coroutine_of_generator_raises", {900: Handles}),
     Way("plain", {500: RaisesOnInput}),
-    Way("plain", {500: RaisesOnInput}, "silent"),
     Way("plain", {500: RaisesOnInput}, "with_an_item"),
-    Way("plain", {500: RaisesOnInput}, "coroutine_with_an_item"),
     Way("plain", {500: RaisesOnInput, 900: Handles}),
     Way("plain", {500: RaisesOnInput, 100: Handles}),
     Way("plain", {500: RaisesOnInput, 10: Handles}),
-    Way("plain", {500: AnswersOnInput}),
-    Way("plain", {500: AnswersOnInput, 10: Handles}),
     Way("plain", {500: RaisesOnOutput}),
     Way("plain", {500: RaisesOnOutput, 100: Handles}),
     Way("plain", {500: RaisesOnOutput, 10: Handles}),
     Way("plain", {20: RaisesOnOutput}),
     Way("plain", {20: RaisesOnOutput, 10: Handles}),
-    Way("plain", {500: GathersAndRaises, 100: Handles}),
-    Way("plain", {20: GathersAndRaises}),
-    Way("plain", {20: GathersAndRaises, 10: Handles}),
     Way("two", {500: GathersAndRaisesAfterTheFirst}),
     Way("two", {500: GathersAndRaisesAfterTheFirst, 100: Handles}),
     Way("two", {20: GathersAndRaisesAfterTheFirst}),
@@ -292,7 +248,6 @@ WAYS = [
     # Nothing fails, but the page has no item. Under drop_page it is an original all the same.
     Way("nothing", policies=("tag", "drop_items")),
     Way("links_only", policies=("tag", "drop_items")),
-    Way("async_links_only", policies=("tag", "drop_items")),
 ]
 STORIES = {f"{way}/{policy}" for way, each in enumerate(WAYS) for policy in each.policies}
 ORDERS = (10, 20, 100, 500, 900)

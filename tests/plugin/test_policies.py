@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 
 import pytest
 
@@ -239,53 +238,3 @@ async def test_a_fuller_page_keeps_its_items_and_its_copies_are_told_by_it(
         ("fuller", f"{site.url}/whole", f"{site.url}/preview", "passed"),
         ("near", f"{site.url}/copy", f"{site.url}/whole", policy),
     ]
-
-
-async def test_templates_and_walls_of_a_kept_index(site, crawl, pages, text, page, tmp_path, monkeypatch):
-    """The next crawl revisits what was stored, and still takes no page of a template for a copy."""
-    monkeypatch.setattr("secrets.randbits", random.Random(1).getrandbits)  # numbers may collide in a filter
-    words = text(3, 300)
-    for number in range(4):
-        site.pages[f"/{number}"] = page(filled(words, 100 + 7 * number))
-    site.pages["/wall"] = page(WALL)
-    urls = [f"{site.url}/{number}" for number in range(3)] + [f"{site.url}/wall"]
-    settings = {**ONE_BY_ONE, "NEARDUP_DIR": str(tmp_path / "index")}
-    first = await crawl(pages, settings, urls=urls)
-    assert (first["unique"], first["template"], first["wall"]) == (1, 2, 1)
-    again = await crawl(pages, settings, urls=[*urls, f"{site.url}/3"])
-    assert (again["revisit"], again["template"], again["wall"], again["duplicate"]) == (3, 1, 1, 0)
-    assert len(again.items) == 5
-
-
-async def test_pages_with_one_intro_or_footer_and_main_texts_of_their_own_are_all_kept(
-    site, crawl, pages, text
-):
-    """Lists, lyrics and Thai have no full stops; what their pages have in common has."""
-    shared = "".join(f"<p>{text(number, 60)}.</p>" for number in range(4))
-    thai = [chr(letter) + "\u0e32" for letter in range(0x0E01, 0x0E2F)]
-
-    def article(kind: str, number: int) -> str:
-        dice = random.Random(f"{kind} {number}")
-        if kind == "thai":
-            own = "".join(
-                f"<p>{' '.join(''.join(dice.choices(thai, k=9)) for _ in range(4))}</p>" for _ in range(6)
-            )
-            return f"<article>{own}</article><footer>{shared}</footer>"
-        lines = [text(dice.random(), 7) for _ in range(60)]
-        if kind == "lyrics":
-            return f"<article><p>{'<br>'.join(lines)}</p></article><footer>{shared}</footer>"
-        if kind == "list":
-            return f"<article>{shared}<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul></article>"
-        return f"<article>{shared}<p>{' '.join(lines)}</p></article>"
-
-    for kind in ("thai", "lyrics", "list", "unended"):
-        for number in range(3):
-            site.pages[f"/{kind}/{number}"] = f"<html><body>{article(kind, number)}</body></html>".encode()
-    site.pages["/list/copy"] = site.pages["/list/0"]
-    settings = {**ONE_BY_ONE, "NEARDUP_EXTRACTOR": "trafilatura"}
-    result = await crawl(pages, settings, urls=[site.url + path for path in site.pages])
-    names = ("checked", "unique", "duplicate/exact", "duplicate")
-    assert {name: result[name] for name in names} == dict(zip(names, (13, 12, 1, 1), strict=True))
-    kept = {item["url"].removeprefix(site.url) for item in result.items}
-    assert kept == {*site.pages} - {"/list/copy"}
-    assert not result.errors

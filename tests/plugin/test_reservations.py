@@ -92,11 +92,9 @@ def pending_one():
     ("verdict", "revisits_wait", "waits"),
     [
         (Verdict("near", url="u", pending=pending_one()), False, True),
-        (Verdict("exact", url="u", pending=pending_one()), True, True),
-        (Verdict("near", url="u"), True, False),
+        (Verdict("exact", url="u"), True, False),
         (Verdict("revisit", url="u", unchanged=True, pending=pending_one()), True, True),
         (Verdict("revisit", url="u", unchanged=True, pending=pending_one()), False, False),
-        (Verdict("revisit", url="u", pending=pending_one()), True, False),
         (Verdict("template", url="u", pending=pending_one()), True, False),
     ],
 )
@@ -150,25 +148,6 @@ async def test_each_is_settled_once(crawl):
     assert crawl.counts == {"released": 1, "item/released": 1}
 
 
-async def test_what_is_over_is_told(crawl):
-    requests = [Request(f"https://a.example/{number}") for number in range(3)]
-    crawl.active.update(requests)
-    done = []
-    for number, request in enumerate(requests):
-        crawl.made.when_done(request, lambda number=number: done.append(number))
-    await asyncio.sleep(0.2)
-    assert done == []
-    crawl.active.discard(requests[1])
-    await asyncio.sleep(0.2)
-    assert done == [1]
-    crawl.active.clear()
-    await asyncio.sleep(0.2)
-    assert done == [1, 0, 2]
-    crawl.made.when_done(requests[0], lambda: done.append("again"))
-    await asyncio.sleep(0.2)
-    assert done == [1, 0, 2, "again"]
-
-
 async def test_at_the_end_of_the_crawl_all_are_settled(crawl):
     request = Request("https://a.example/")
     crawl.active.add(request)
@@ -180,27 +159,3 @@ async def test_at_the_end_of_the_crawl_all_are_settled(crawl):
     assert crawl.happened == ["flushed", ("stored", "confirmed"), ("over", b"note"), ("lost", "released")]
     await asyncio.sleep(0.2)
     assert len(crawl.happened) == 4
-
-
-@pytest.mark.parametrize("error", [OSError(28, "full"), ValueError("closed"), AttributeError("flush"), None])
-async def test_feeds_that_cannot_be_flushed_keep_nothing_from_being_confirmed(crawl, error):
-    crawl.exporter.slots = [Feed(crawl.happened, error), SimpleNamespace(file=None), Feed(crawl.happened)]
-    if error is None:
-        crawl.exporter = None  # there are no feeds
-    crawl.made.confirm(await crawl.hold("a"))
-    await asyncio.sleep(0.05)
-    assert crawl.happened == ["flushed"] * (2 if error else 0) + [("a", "confirmed")]
-    assert crawl.counts == {"confirmed": 1}
-
-
-async def test_a_reservation_that_cannot_be_settled_stops_no_other(crawl):
-    def fail(_):
-        raise RuntimeError("injected")
-
-    broken = Reservation("broken", fail)
-    await crawl.judge(Verdict("unique", reservation=broken))
-    crawl.made.confirm(broken)
-    crawl.made.confirm(await crawl.hold("a"))
-    await asyncio.sleep(0.05)
-    assert ("a", "confirmed") in crawl.happened
-    assert crawl.counts == {"confirmed": 1, "error/settle": 1}

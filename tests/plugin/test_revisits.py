@@ -7,7 +7,6 @@ import time
 
 import pytest
 from scrapy import Request
-from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup.plugin import NearDuplicatePage, signals
@@ -141,21 +140,6 @@ async def test_a_revisit_of_a_page_in_progress_waits(site, crawl, pages, fails):
     assert len(result.items) == 1
     assert result["index/documents"] == 1
     assert result["dropped/item"] == (0 if fails else 1)
-
-
-async def test_a_changed_revisit_that_fails_is_still_changed_the_next_time(site, crawl, pages, text, page):
-    urls = [site.article("/a", 1)]
-    settings = {**ONE_BY_ONE, "NEARDUP_REVISITS": "drop_items"}
-
-    class Refuse:
-        def process_item(self, item):
-            raise DropItem("not today")
-
-    await crawl(pages, settings, urls=urls)
-    site.pages["/a"] = page(text(2))
-    await crawl(pages, {**settings, "ITEM_PIPELINES": {Refuse: 1}}, urls=urls)
-    result = await crawl(pages, settings, urls=urls)
-    assert (len(result.items), result["revisit/changed"]) == (1, 1)
 
 
 async def test_carried_items_of_unchanged_revisits_are_kept(site, crawl, pages):

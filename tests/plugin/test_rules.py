@@ -57,20 +57,6 @@ def test_the_first_rule_that_fits_applies():
     assert rules([]).find("/news/1") is None
 
 
-def test_what_a_scope_may_be():
-    found = rules(
-        [
-            {"url": "^1", "scope": "host"},
-            {"url": "^2", "scope": "shop"},
-            {"url": "^3", "scope": lambda url, spider: url},
-        ]
-    )
-    urls = ("1", "2", "3")
-    assert [found.find(url).scope("https://A.example/x", None) for url in urls] == [
-        "a.example", "shop", "https://A.example/x",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("pattern", [SLOW, r"/(\w+\s?)*$", r"(.*a){20}$"])
 def test_a_url_cannot_make_a_pattern_take_long(pattern):
     found = rules([{"url": pattern}] * 20)
@@ -97,16 +83,6 @@ async def test_rules_in_a_crawl(site, crawl, pages):
     )  # fmt: skip
     assert result["index/documents"] == 1
     assert result.errors == {}
-
-
-async def test_meta_goes_before_rules(site, crawl, pages):
-    urls = [site.article("/a"), site.article("/b")]
-    settings = {**ONE_BY_ONE, "NEARDUP_RULES": [{"url": "", "policy": False, "scope": "x"}]}
-    result = await crawl(pages, settings, urls=urls, meta={"neardup": "tag"})
-    assert (result["tagged"], result["skipped/rule"]) == (1, 0)
-    settings = {**ONE_BY_ONE, "NEARDUP_RULES": [{"url": "/a", "scope": "x"}]}
-    assert (await crawl(pages, settings, urls=urls))["duplicate"] == 0
-    assert (await crawl(pages, settings, urls=urls, meta={"neardup_scope": "y"}))["duplicate"] == 1
 
 
 async def test_items_of_pages_that_are_switched_off_are_compared(site, crawl, pages, text):

@@ -22,13 +22,6 @@ async def test_redirects_clear_a_stale_match(site, crawl, pages):
     assert result["checked"] == result["unique"] == 1
 
 
-async def test_a_page_is_known_by_its_final_url(site, crawl, pages):
-    site.article("/target", seed=1)
-    site.pages["/moved"] = (302, {"Location": "/target"}, b"<html>moved</html>")
-    result = await crawl(pages, ONE_BY_ONE, urls=[site.url + "/target", site.url + "/moved"])
-    assert (result["unique"], result["revisit"], result["duplicate"]) == (1, 1, 0)
-
-
 async def test_retries_and_error_pages_are_not_recorded(site, crawl, pages, page, text):
     answers = [(503, {}, page(text(5)))]
     site.pages["/flaky"] = lambda: answers.pop() if answers else page(text(1))
@@ -105,19 +98,6 @@ async def test_items_of_start_and_of_errbacks_pass(site, crawl, pages, policy):
     result = await crawl(Unrelated, {"NEARDUP_POLICY": policy, "NEARDUP_ITEM_FIELDS": ["text"]})
     assert sorted(item["url"] for item in result.items) == ["errback", "start"]
     assert result.errors == {}
-
-
-async def test_output_that_nobody_finishes_releases(site, crawl, pages):
-    class Closing(pages):
-        def parse(self, response):
-            from scrapy.exceptions import CloseSpider
-
-            yield {"url": response.url}
-            raise CloseSpider("enough")
-
-    result = await crawl(Closing, {}, urls=[site.article("/a")])
-    assert (result["confirmed"], result["released"]) == (0, 1)
-    assert result["index/documents"] == 0
 
 
 async def test_feed_is_on_disk_before_the_fingerprint(site, crawl, pages, tmp_path, monkeypatch):
