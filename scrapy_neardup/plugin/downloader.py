@@ -48,6 +48,15 @@ class NearDupDownloaderMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
+    def process_request(self, request: Request) -> Request | None:
+        budget, why = self.extension.budget, None
+        with self.extension.reporter.fails_open("budget", request.url):
+            why = budget.held(request) if budget is not None else None
+        if budget is None or why is None:
+            return None
+        self.extension.reporter.held(request.url, budget.how, why)
+        return budget.later(request)
+
     async def process_response(self, request: Request, response: Response) -> Response:
         with self.extension.reporter.fails_open("extract", response.url):
             clear_marks(request, response)

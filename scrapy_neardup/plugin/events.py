@@ -132,7 +132,7 @@ class EventReporter:
         if action != "passed":
             message = "<%(url)s> is %(match)s: %(action)s"
             self.log(logging.DEBUG, message, url=url, match=describe(verdict), action=action)
-        if verdict.kind != "unique":
+        if verdict.kind != "unique" and self.report is not None:
             self._write(what, url, verdict, action)
 
     async def tell_page(self, response: Response, verdict: Verdict, action: Action) -> None:
@@ -155,6 +155,11 @@ class EventReporter:
         self.decided("item", url, verdict, action if verdict.is_duplicate else "passed")
         if verdict.is_duplicate:
             await self._send(signals.item_duplicate, item=item, verdict=verdict, policy=policy)
+
+    def held(self, url: str, how: str, why: str) -> None:
+        """Report that a request is held back: NEARDUP_BUDGET."""
+        self.count({"defer": "budget/deferred", "skip": "budget/skipped"}[how])
+        self._append({"type": "request", "url": url, "verdict": None, "action": how, "why": {"budget": why}})
 
     def close(self) -> None:
         """Log a line that sums up the crawl, and one of its items."""
@@ -207,11 +212,27 @@ class EventReporter:
             await self.crawler.signals.send_catch_log_async(signal, spider=self.crawler.spider, **arguments)
 
     def _write(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
+        with self.fails_open("report", "the explanation of a verdict"):
+            self._append(
+                {
+                    "type": what,
+                    "url": url,
+                    "verdict": verdict.kind,
+                    "match": verdict.url,
+                    "distance": verdict.distance,
+                    "similarity": _rounded(verdict.similarity),
+                    "changed": not verdict.unchanged if verdict.kind == "revisit" else None,
+                    "action": action,
+                    "why": {name: _rounded(value) for name, value in verdict.explanation.items()},
+                }
+            )
+
+    def _append(self, line: dict[str, Any]) -> None:
         if self.report is None:
             return
         with self.fails_open("report", f"{self.report.path} lacks a line."):
             try:
-                self.report.write(what, url, verdict, action)
+                self.report.append(line)
             except OSError as error:
                 message = f"cannot write {self.report.path} ({error.strerror}), which lacks a line."
                 self.failed("report", message, trace=False)
@@ -235,20 +256,9 @@ class ReportFile:
                 "to a file that can be, in a folder that exists."
             ) from error
 
-    def write(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
-        """Append a line of UTF-8. Raises OSError, or TypeError and ValueError for what no line can hold."""
-        line = {
-            "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
-            "type": what,
-            "url": url,
-            "verdict": verdict.kind,
-            "match": verdict.url,
-            "distance": verdict.distance,
-            "similarity": _rounded(verdict.similarity),
-            "changed": not verdict.unchanged if verdict.kind == "revisit" else None,
-            "action": action,
-            "why": {name: _rounded(value) for name, value in verdict.explanation.items()},
-        }
+    def append(self, line: dict[str, Any]) -> None:
+        """Append *line*. Raises OSError, or TypeError and ValueError for what no line can hold."""
+        line = {"time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"), **line}
         text = "\n" * self._cut + json.dumps(line, ensure_ascii=False, default=str) + "\n"
         data = text.encode("utf-8", "backslashreplace")
         with self.path.open("ab", buffering=0) as file:  # without a buffer each line is written whole

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -19,6 +19,7 @@ from scrapy_neardup.extraction.loading import rehearse
 from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.matching.items import ItemNotes
 
+from .budget import Budget
 from .eventloop import run_bounded
 from .events import EventReporter
 from .reservations import Reservations
@@ -83,6 +84,9 @@ class NearDupExtension:
             crawler, self.reporter, self.config.pending_timeout, remote=self.detector.index.remote
         )
         self._froze = False
+        self.budget = None
+        if self.config.budget is not None:
+            self.budget = Budget(self.config.budget, self.config.budget_pages, self._state)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -138,6 +142,13 @@ class NearDupExtension:
                 "close", f"not done after {self.close_timeout_seconds:.0f} seconds", trace=False
             )
         self.reporter.close()
+
+    def _state(self) -> dict[str, Any]:
+        """Return what is kept in the JOBDIR, if there is one."""
+        spider = self.crawler.spider
+        if not hasattr(spider, "state"):
+            spider.state = {}  # type: ignore[union-attr]
+        return spider.state  # type: ignore[union-attr, no-any-return]
 
     def policy_for(self, url: str, request: Request) -> tuple[Policy, bool]:
         """Return the policy for a page, and whether its meta or a rule names it, not the settings."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.reservation import Reservation
     from scrapy_neardup.verdict import Verdict
 
+    from .budget import Budget
     from .events import Action
     from .extension import NearDupExtension
     from .settings import Policy
@@ -67,7 +68,8 @@ class Page:
         self.policy: Policy = extension.config.policy
         #: The page's place in the index; None if it has none.
         self.reservation: Reservation | None = None
-        #: The verdict on a page that repeats a stored one, or is an unchanged revisit.
+        #: What the page is, and the verdict if it repeats a stored one, or is an unchanged revisit.
+        self.kind = ""
         self.match: Verdict | None = None
         #: The first item that differs from those of the repeated pages.
         self.differing: Found | None = None
@@ -83,9 +85,12 @@ class Page:
         self._reserve: Callable[..., Verdict] | None = None
         #: The items passed on by their ``id()``, and what each says; None once it is lost.
         self._passed: dict[int, tuple[Any, Described | None]] = {}
+        #: Whether the page has yielded a link that no page has yielded before, see `Budget.follows`.
+        self.linked = False
         #: An item of which only those that follow can tell whether it is dropped.
         self._held: Any = None
         self._repeated: RepeatedItems | None = None
+        self._to_report: Verdict | None = None
         self._will_be_settled = False
 
     # Before the callback
@@ -147,6 +152,9 @@ class Page:
     async def _decided(self, response: Response, request: Request, verdict: Verdict) -> None:
         """Apply a final verdict to the page: mark the response and report the verdict."""
         action: Action = "passed"
+        self.kind = verdict.kind
+        if self.extension.budget is not None:
+            self._settle_in_the_end(request)
         if verdict.is_duplicate:
             self.match, action = verdict, self.policy
         elif verdict.kind == "revisit" and verdict.unchanged:
@@ -154,7 +162,8 @@ class Page:
             action = "passed" if self.policy == "tag" else self.policy
         mark(response, verdict, "keep" if (verdict.kind, action) == ("revisit", "passed") else action)
         reporter = self.extension.reporter
-        if action == "drop_items":  # it is reported in the end
+        if action == "drop_items":  # it is reported once its items are known
+            self._to_report = verdict
             self._settle_in_the_end(request)
         else:
             reporter.decided("page", self.url, verdict, action)
@@ -209,6 +218,8 @@ class Page:
         held, self._held = self._held, None
         if held is not None:
             await self._drop(response, held)
+        with self.extension.reporter.fails_open("output", response.url):
+            self._report()
 
     async def _passes(self, response: Response, item: Any, *, several: bool) -> bool:
         """Whether *item* goes on. Does not raise: if anything fails, the item passes."""
@@ -280,6 +291,7 @@ class Page:
         if not verdict.is_duplicate:
             return False
         self.match, self._repeated = verdict, None
+        self._to_report = self._to_report and verdict
         return True
 
     async def _drop(self, response: Response, item: Any) -> None:
@@ -321,8 +333,9 @@ class Page:
             items = [described for _, described in self._passed.values() if described is not None]
             for key in self._passed:
                 self.extension.item_origins.pop(key, None)
-            if self.match is not None and self.policy == "drop_items":
-                self._report(self.match)
+            self._report()
+            if self.extension.budget is not None:
+                self._spend(self.extension.budget)
             if self.reservation is None:
                 return
             if self.is_stored:
@@ -331,14 +344,26 @@ class Page:
             else:
                 self.extension.reservations.release(self.reservation)
 
-    def _report(self, match: Verdict) -> None:
-        """Report a page that was judged by its items."""
-        if self.differing is None:
-            self.extension.reporter.decided("page", self.url, match, "drop_items")
+    def _spend(self, budget: Budget) -> None:
+        """Count whether the page has brought anything new."""
+        if self.failed or self.kind in ("", "revisit", "too_short", "wall"):
             return
-        explain = partial(_told, match, self.differing)
-        differing = replace(match, kind="items_differ", unchanged=False, explain=explain)
-        self.extension.reporter.decided("page", self.url, differing, "passed")
+        kept = self.policy == "drop_items" and self.passed_items > 0
+        change = budget.judged(self.url, new=self.match is None or kept or self.linked)
+        if change is not None:
+            self.extension.reporter.count(f"budget/{change}")
+
+    def _report(self) -> None:
+        """Report the page, once, if it is to be judged by its items."""
+        verdict, self._to_report = self._to_report, None
+        if verdict is None:
+            return
+        action: Action = "drop_items"
+        if self.differing is not None:
+            explain = partial(_told, verdict, self.differing)
+            verdict = replace(verdict, kind="items_differ", unchanged=False, explain=explain)
+            action = "passed"
+        self.extension.reporter.decided("page", self.url, verdict, action)
 
     def _take(self, verdict: Verdict, request: Request) -> None:
         """Give the page the reservation that came with *verdict*, if any, to be settled in the end."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 import regex
 from scrapy import Spider
@@ -30,7 +30,10 @@ from scrapy_neardup.options import (
     duration,
     parsed,
     similar_name,
+    whole_number,
 )
+
+from .budget import How
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -216,6 +219,9 @@ class CrawlOptions(DetectionOptions):
     prefer_canonical: bool = field(default=False, metadata=parsed(boolean))
     pending_timeout: float = field(default=60.0, metadata=parsed(duration, "seconds"))
     window: float | None = field(default=None, metadata=parsed(duration, "days"))
+    #: What becomes of requests whose pages would bring nothing new, and after how many pages that is known.
+    budget: How | None = field(default=None, metadata=parsed(choice, get_args(How)))
+    budget_pages: int = field(default=30, metadata=parsed(whole_number, 1, 1_000_000))
     #: Names of the fields of each item class that are compared; ``object`` stands for every class.
     item_fields: Mapping[type, tuple[str, ...]] = field(default_factory=dict, metadata=parsed(_item_fields))
     #: Names of fields that never tell items apart.

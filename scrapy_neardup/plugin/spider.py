@@ -71,6 +71,9 @@ class NearDupSpiderMiddleware:
             if isinstance(output, Request):
                 with self.extension.reporter.fails_open("output", response.url):
                     clear_marks(output)
+                    budget = self.extension.budget
+                    if budget is not None and budget.follows(response.url, output) and page is not None:
+                        page.linked = True
             yield output
 
     async def _items_of(
