@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 from scrapy.exceptions import IgnoreRequest
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-How = Literal["defer", "skip"]
+    from .settings import How
+
 #: Key of meta of the requests that a callback has yielded, and of those that were put behind the others.
 LINK_KEY, DEFERRED_KEY = "neardup_link", "neardup_deferred"
 #: A shape is closed if so many of its pages bring nothing new, by the lower bound of their share.
@@ -86,10 +87,10 @@ class Shape:
 class Budget:
     """Learns which shapes of URLs bring nothing new, and holds their requests back.
 
-    A page brings something new unless it is a copy of which no item was kept; revisits do not count. A link
-    that nobody has given is new, too, unless it has the path of the page's own shape, as facets have, or is of
-    a closed shape. Only GET requests that a callback has yielded, that Scrapy's filter may drop and that carry
-    no item are held back.
+    A page brings something new unless it is a copy of which no item was kept; revisits do not count. A
+    link that nobody has given is new, too, unless it has the path of the page's own shape, as facets
+    have, or is of a closed shape. Only GET requests that a callback has yielded, that Scrapy's filter
+    may drop and that carry no item are held back.
     """
 
     def __init__(self, how: How, least: int, state: Callable[[], dict[str, object]]) -> None:

@@ -33,8 +33,6 @@ from scrapy_neardup.options import (
     whole_number,
 )
 
-from .budget import How
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -46,6 +44,8 @@ POLICIES: tuple[Policy, ...] = ("tag", "drop_items", "drop_page")
 
 #: What happens to a page that is stored already, under its URL and with its text.
 Revisits = Literal["keep", "drop_items", "drop_page"]
+#: What happens to requests that would bring copies.
+How = Literal["defer", "skip"]
 REVISITS: tuple[Revisits, ...] = ("keep", "drop_items", "drop_page")
 
 #: From the URL of a document and the spider to the name of the part of the index that it is compared with.
