@@ -10,7 +10,6 @@ import difflib
 import json
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,20 +58,20 @@ def whole_number(name: str, value: object, low: int, high: int) -> int:
     return number
 
 
-def similarity(name: str, value: object) -> float:
-    """Read a number above 0 and below 1. Raises `ConfigurationError`."""
-    number = _float(value)
-    if not 0 < number < 1:
-        raise ConfigurationError(f"{name} is {value!r}: set it to a similarity between 0 and 1.")
-    return number
+def number(name: str, value: object, low: float, high: float, what: str) -> float:
+    """Read a number above *low* and below *high*, which is *what* to set. Raises `ConfigurationError`."""
+    try:
+        found = float(str(value))
+    except ValueError:
+        found = math.nan
+    if not low < found < high:
+        raise ConfigurationError(f"{name} is {value!r}: set it to {what}.")
+    return found
 
 
 def duration(name: str, value: object, unit: str) -> float:
     """Read a length of time above 0, in any *unit*. Raises `ConfigurationError`."""
-    number = _float(value)
-    if not 0 < number < math.inf:
-        raise ConfigurationError(f"{name} is {value!r}: set it to a number of {unit} above 0.")
-    return number
+    return number(name, value, 0, math.inf, f"a number of {unit} above 0")
 
 
 def byte_count(name: str, value: object, least: int = 1) -> int:
@@ -87,13 +86,6 @@ def byte_count(name: str, value: object, least: int = 1) -> int:
     if number < least:
         raise ConfigurationError(f"{name} is {value!r}: nothing works with less than {least} bytes.")
     return int(number)
-
-
-def _float(value: object) -> float:
-    try:
-        return float(str(value))
-    except ValueError:
-        return math.nan
 
 
 def _tables(name: str, value: object) -> int:
@@ -124,24 +116,16 @@ def _selectors(name: str, value: object) -> tuple[str, ...]:
 
 def _features(name: str, value: object) -> Features:
     """Read a dict, or JSON with one, of some of the fields of `Features`."""
-    known = {each.name: each.type for each in fields(Features) if each.name != "version"}
-    remedy = f"set it to a dict with some of {', '.join(known)}."
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise ConfigurationError(f"{name} is {value!r}: {remedy}") from None
-    if value is None:
-        return _FEATURES
-    if not isinstance(value, Mapping):
-        raise ConfigurationError(f"{name} is {value!r}: {remedy}")
-    for key, part in value.items():
-        if key not in known or type(part) is not (int if known[key] == "int" else str):
-            raise ConfigurationError(f"{name} has {key!r}: {part!r}: {remedy}")
     try:
-        return Features(**value)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{name}: {error}") from None
+        if isinstance(value, str):
+            value = json.loads(value)
+        return _FEATURES if value is None else Features(**value)  # type: ignore[arg-type]
+    except (ConfigurationError, TypeError, ValueError, RecursionError) as error:
+        known = ", ".join(each.name for each in fields(Features) if each.name != "version")
+        why = f" ({error})" if isinstance(error, ConfigurationError) else ""
+        raise ConfigurationError(
+            f"{name} is {value!r}{why}: set it to a dict with some of {known}."
+        ) from None
 
 
 class Parser(NamedTuple):
@@ -173,7 +157,9 @@ class DetectionOptions:
     #: Permuted tables of the fingerprint.
     tables: int = field(default=Scheme.tables, metadata=parsed(_tables))
     #: Least Jaccard similarity of candidates of the schemes minhash and bottomk.
-    threshold: float = field(default=Scheme.threshold, metadata=parsed(similarity))
+    threshold: float = field(
+        default=Scheme.threshold, metadata=parsed(number, 0, 1, "a similarity between 0 and 1")
+    )
     #: Whether candidates have to be much alike, too.
     verified: bool = field(default=True, metadata=parsed(boolean, setting="verify"))
     features: Features = field(default=_FEATURES, metadata=parsed(_features))

@@ -119,7 +119,7 @@ def test_a_threshold_that_cuts_other_bands_is_another_index(tmp_path: Path) -> N
 def test_the_scheme_of_an_index_is_read_off_its_header(tables: int) -> None:
     for name in SCHEMES:
         scheme = load_scheme(name, tables=tables, distance=2)
-        header = Header(families(scheme), record(scheme), scheme.parameters, 0)
+        header = Header(families(scheme), record(scheme), {**scheme.parameters, "features": {}}, 0)
         again = scheme_of(header, distance=2)
         assert again.families == scheme.families
         assert (again.tables == tables) == bool(scheme.simhash or tables == 4)
