@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_neardup import (
     ConfigurationError,
@@ -20,7 +18,6 @@ from scrapy_neardup import (
     simhash,
 )
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources import SourceUnavailable
 from scrapy_neardup.extraction import Page, Workers, load_extractor
 from scrapy_neardup.fingerprint.minhash import MinHash
@@ -52,14 +49,6 @@ def refused(call: Callable[[], object], kind: type[Exception] = ConfigurationErr
 def test_hamming_is_of_fingerprints(value: Any) -> None:
     refused(lambda: hamming(value, 0))
     refused(lambda: hamming(HASHES, value))
-
-
-@given(st.integers(0, 2**64 - 1), st.lists(st.integers(0, 2**64 - 1)))
-def test_hamming_of_whole_numbers_in_any_form(a: int, others: list[int]) -> None:
-    """Large ones beside small ones, too, of which NumPy would make floats."""
-    expected = [(a ^ other).bit_count() for other in others]
-    assert hamming(a, others).tolist() == expected  # type: ignore[call-overload]
-    assert hamming(np.array(others, np.uint64), np.uint64(a)).tolist() == expected  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("memory", [True, False])
@@ -153,29 +142,6 @@ def test_sources_of_an_audit() -> None:
     for sources in ("", [""]):
         refused(lambda sources=sources: audit(sources))  # type: ignore[misc]
     refused(lambda: audit([]), SourceUnavailable)
-
-
-@pytest.mark.parametrize("name", ["hosts", "urls", "include_area", "exclude_area"])
-def test_lists_of_an_audit_are_no_single_texts(name: str, tmp_path: Path) -> None:
-    """The letters of a text would do as a list of texts."""
-    (tmp_path / "a.jl").write_text('{"url": "https://a.example/", "text": "one two"}')
-    refused(lambda: audit(tmp_path / "a.jl", **{name: "article"}))
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("min_similarity", [-0.1, 1.1, NAN, "0.5", None]),
-        ("drop_similarity", [-0.1, 1.1, NAN, "0.5", None]),
-        ("workers", [-1, 1.5, "2", None, 10**6]),
-        ("extract_timeout", [0, -1, NAN, math.inf, "7", None]),
-        ("extract_memory", [0, 1, 1.5, "1G", None]),
-        ("max_body_size", [0, 1.5, "5M", None]),
-    ],
-)
-def test_options_of_an_audit(name: str, values: list[Any]) -> None:
-    for value in values:
-        refused(lambda value=value: AuditOptions(**{name: value}))  # type: ignore[misc]
 
 
 def test_extraction() -> None:

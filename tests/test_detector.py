@@ -13,9 +13,8 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch
-from scrapy_neardup.fingerprint import SCHEMES, Features
+from scrapy_neardup.fingerprint import Features
 from scrapy_neardup.index import MemoryIndex
-from scrapy_neardup.matching.records import entries
 from tests.helpers.forecasts import weather
 
 if TYPE_CHECKING:
@@ -82,13 +81,6 @@ def test_unique_then_exact_then_near_then_revisit(detector: Detector) -> None:
     assert (revisit.kind, revisit.url, revisit.is_duplicate) == ("revisit", "https://a.example/1", False)
     assert revisit.reservation is None
     assert detector.gauges()["documents"] == 2
-
-
-def test_check_stores_nothing(detector: Detector) -> None:
-    for _ in range(2):
-        verdict = detector.check(text(1), url="https://a.example/")
-        assert (verdict.kind, verdict.reservation, verdict.pending) == ("unique", None, None)
-    assert detector.gauges()["documents"] == 0
 
 
 @pytest.mark.parametrize("short", ["", " ", "word", text(1, 39)])
@@ -186,14 +178,6 @@ def test_threads_agree_on_one(detector: Detector) -> None:
         assert sorted(same) == ["exact"] * 7 + ["unique"]
 
 
-def test_a_settled_match_is_preferred_to_a_pending_one(detector: Detector) -> None:
-    detector.add(text(1), url="https://a.example/")
-    changed = detector.reserve(edited(1), url="https://a.example/")
-    assert changed.kind == "revisit"
-    verdict = detector.check(edited(1), url="https://b.example/")
-    assert (verdict.kind, verdict.url, verdict.pending) == ("near", "https://a.example/", None)
-
-
 def test_closing_releases_what_is_pending(tmp_path: Path) -> None:
     detector = Detector.open(tmp_path)
     verdict = detector.reserve(text(1), url="https://a.example/")
@@ -222,13 +206,6 @@ def test_a_changed_page_takes_the_place_of_its_old_text(detector: Detector) -> N
     detector.flush()
     assert detector.check(text(1), url="https://b.example/").kind == "unique"
     assert detector.gauges()["documents"] == 1
-
-
-def test_a_page_that_has_become_a_copy_is_a_duplicate(detector: Detector) -> None:
-    detector.add(text(1), url="https://a.example/")
-    detector.add(text(2), url="https://b.example/")
-    verdict = detector.add(text(1), url="https://b.example/")
-    assert (verdict.kind, verdict.url) == ("exact", "https://a.example/")
 
 
 # Walls and templates
@@ -268,9 +245,6 @@ def forecast(dice: random.Random) -> str:
     return f"{weather(dice)} {text(78, 300)}"
 
 
-TEMPLATES = pytest.mark.parametrize("template", [release, forecast])
-
-
 ONE_SITE, TWO_SITES = "https://a.example/{}", "https://{}.example/"
 
 
@@ -298,25 +272,6 @@ def test_pages_of_one_template_with_other_numbers_are_never_dropped(
         assert (copy.kind, copy.url) == ("exact", site.format(number))
         assert detector.add(page, url=site.format(number)).kind == "revisit"
     assert detector.gauges()["documents"] == 60
-
-
-@pytest.mark.parametrize("scheme", sorted(set(SCHEMES) - {"supershingles"}))  # which tell such pages apart
-@TEMPLATES
-def test_however_many_pages_of_a_template_there_are_a_lookup_meets_the_first(
-    template: Callable[[random.Random], str], scheme: str
-) -> None:
-    dice = random.Random(7)
-    with Detector.open(scheme=scheme) as detector:
-        kinds = [detector.add(template(dice), url=f"https://a.example/{n}").kind for n in range(200)]
-        filed_in_full = kinds.count("unique")
-        assert kinds.count("template") > 150
-        detector.flush()
-        for _ in range(20):
-            entry = entries(
-                [detector.signature(template(dice))], ["https://a.example/"], detector.index.header
-            )
-            found = detector.index.find(entry, detector.matcher.lookups)
-            assert len(found.documents) <= filed_in_full
 
 
 def test_an_edition_of_another_text_is_repeated_by_the_next(detector: Detector) -> None:
@@ -367,12 +322,6 @@ def test_a_wall_never_matches_nor_is_stored(detector: Detector) -> None:
     assert detector.gauges()["documents"] == 0
 
 
-def test_a_wall_in_the_place_of_a_page_leaves_what_is_stored_of_it(detector: Detector) -> None:
-    detector.add(text(1), url="https://a.example/")
-    assert detector.add(WALL, url="https://a.example/").kind == "wall"
-    assert detector.check(text(1), url="https://b.example/").kind == "exact"
-
-
 def test_checks_make_no_wall(detector: Detector) -> None:
     """Only what asks for a place tells on how many sites a text is."""
     short = text(1, 60)
@@ -402,16 +351,6 @@ def test_forget_lasts(tmp_path: Path) -> None:
     with Detector.open(tmp_path) as detector:
         kinds = [detector.check(text(seed), url="https://b.example/").kind for seed in range(3)]
         assert kinds == ["unique", "unique", "exact"]
-
-
-def test_forgetting_a_pending_document(detector: Detector) -> None:
-    verdict = detector.reserve(text(1), url="https://a.example/")
-    assert detector.forget("https://a.example/") == 1
-    assert verdict.reservation is not None
-    verdict.reservation.confirm()
-    detector.flush()
-    assert detector.check(text(1), url="https://b.example/").kind == "unique"
-    assert detector.gauges()["documents"] == 0
 
 
 def test_scopes_are_apart(detector: Detector) -> None:
@@ -454,16 +393,6 @@ def test_a_page_that_is_still_there_is_renewed_before_it_expires(tmp_path: Path)
 
 
 # Opening and closing
-
-
-def test_detectors_of_one_path_see_each_others_pending(tmp_path: Path) -> None:
-    with Detector.open(tmp_path) as one, Detector.open(tmp_path) as two:
-        verdict = one.reserve(text(1), url="https://a.example/")
-        assert two.check(text(1), url="https://b.example/").pending is verdict.reservation
-        changed = two.reserve(text(2), url="https://b.example/")
-    assert verdict.reservation is not None
-    assert changed.reservation is not None
-    assert verdict.reservation.confirmed is changed.reservation.confirmed is False
 
 
 def test_the_seed_is_the_indexes_own(tmp_path: Path) -> None:
@@ -581,25 +510,6 @@ def test_an_excerpt_that_came_first_does_not_drop_the_whole(
     assert set(kinds) <= {"fuller", "unique"}
     assert "fuller" in kinds
     assert detector.gauges()["documents"] == 24
-
-
-@pytest.mark.parametrize("site", [ONE_SITE, TWO_SITES])
-def test_a_text_that_lacks_little_repeats_the_whole(detector: Detector, site: str) -> None:
-    for seed in range(8):
-        whole = text(seed, 600)
-        detector.add(whole, url=site.format(f"{seed}whole"))
-        cut = detector.add(" ".join(whole.split()[:480]), url=site.format(f"{seed}cut"))
-        assert (cut.kind, cut.url) == ("near", site.format(f"{seed}whole"))
-
-
-@pytest.mark.parametrize("site", [ONE_SITE, TWO_SITES])
-def test_a_page_of_two_texts_stands_for_neither(detector: Detector, site: str) -> None:
-    for seed in range(0, 16, 2):
-        texts = [text(seed + number, 400) for number in range(2)]
-        assert detector.add("\n".join(texts), url=site.format(f"{seed}both")).kind == "unique"
-        for number, each in enumerate(texts):
-            assert detector.add(each, url=site.format(f"{seed}{number}")).kind == "unique"
-            assert detector.check(each, url=site.format("copy")).kind == "exact"
 
 
 def test_a_fuller_page_whose_output_is_not_stored_leaves_no_trace(detector: Detector) -> None:

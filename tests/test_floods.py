@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -136,24 +134,6 @@ def test_texts_of_the_same_words_in_other_orders_hide_near_copies_and_nothing_el
         assert detector.check(story, "https://a.example/").kind == "revisit"
 
 
-def test_verdicts_on_a_flood_do_not_change_with_merges(tmp_path: Path) -> None:
-    def kinds(detector: Detector) -> list[tuple[str, str | None, bool]]:
-        verdicts = [detector.check(unlike(victim, seed), "https://w.example/") for seed in range(8)]
-        return [(verdict.kind, verdict.url, verdict.bounded) for verdict in verdicts]
-
-    with Detector.open(tmp_path) as detector:
-        victim = detector.signature(text(1))
-        for seed in range(4):
-            detector.add(unlike(victim, seed), f"https://v.example/{seed}")
-        flood(detector, victim, 2 * NEAREST, near)
-        before = kinds(detector)
-        assert {kind for kind, _, _ in before} == {"exact", "unique"}
-        detector.index.compact()  # type: ignore[attr-defined]
-        assert kinds(detector) == before
-    with Detector.open(tmp_path) as detector:
-        assert kinds(detector) == before
-
-
 # At full size. A search is to hold the event loop for no more than 5 ms; here processors are shared.
 MOST_SECONDS = 0.015
 
@@ -211,25 +191,3 @@ def test_a_hundred_thousand_pages_of_one_template_do_not_hold_the_event_loop(tmp
         assert set(kinds) <= {"template", "unique"}
         assert kinds.count("template") > 150
         assert np.median(taken) < MOST_SECONDS
-
-
-BATCH = """
-import resource
-import numpy as np
-from scrapy_neardup import FingerprintIndex
-with FingerprintIndex.open(None) as index:
-    index.add(np.full(50_000, 12345, np.uint64))
-    print(len(index.search(np.full(600, 12345, np.uint64)).query))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-
-
-@pytest.mark.slow
-def test_an_exact_batch_of_equal_fingerprints_takes_memory_for_its_result() -> None:
-    """Thirty million rows of 17 bytes are half a gigabyte."""
-    done = subprocess.run(
-        [sys.executable, "-c", BATCH], capture_output=True, text=True, check=True, timeout=110
-    )
-    rows, kilobytes = map(int, done.stdout.split())
-    assert rows == 600 * 50_000
-    assert kilobytes < 2_000_000

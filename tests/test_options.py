@@ -7,9 +7,8 @@ import inspect
 import re
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,11 +19,7 @@ from scrapy_neardup.fingerprint import Features
 from scrapy_neardup.options import DetectionOptions
 from scrapy_neardup.plugin.settings import SETTINGS, CrawlOptions
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 ROOT = Path(__file__).parents[1]
-DEFAULTS = {each.name: each.default for each in fields(DetectionOptions)}
 
 
 def read(name: str, value: object) -> Any:
@@ -109,12 +104,6 @@ def test_bad_values(name: str, value: object, remedy: str) -> None:
     assert "\n" not in message
 
 
-KNOWN = (
-    "set it to a dict with some of shingle, units, weight, min_paragraph, "
-    "sketch_shingle, stop_words, segmenter."
-)
-
-
 @pytest.mark.parametrize("empty", [None, ""])
 def test_nothing_is_set_by_no_value(empty: object) -> None:
     assert DetectionOptions.read(lambda name: empty) == {}
@@ -130,44 +119,6 @@ def test_a_command_reads_what_a_crawl_reads() -> None:
 def test_a_command_refuses_what_only_a_crawl_has(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^This command has no setting {name}: it has .*[.]$"):
         read_assignments([f"{name}=1"])
-
-
-def literals() -> Iterator[tuple[str, object, str]]:
-    """Yield name, value and place of each default and each constant of the package that is a literal."""
-    for path in sorted((ROOT / "scrapy_neardup").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            given: list[tuple[str, ast.expr | None]] = []
-            if isinstance(node, ast.FunctionDef):
-                given += zip([each.arg for each in node.args.kwonlyargs], node.args.kw_defaults, strict=True)
-                plain = [*node.args.posonlyargs, *node.args.args]
-                defaults = node.args.defaults
-                given += zip(
-                    [each.arg for each in plain[len(plain) - len(defaults) :]], defaults, strict=True
-                )
-            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                given.append((node.target.id, node.value))
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], (ast.Name, ast.Tuple)):
-                names = getattr(node.targets[0], "elts", node.targets)
-                values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-                given += [
-                    (getattr(each, "id", ""), value) for each, value in zip(names, values, strict=False)
-                ]
-            for name, value in given:
-                if isinstance(value, ast.Call):  # field(default=…)
-                    value = next((each.value for each in value.keywords if each.arg == "default"), None)
-                try:
-                    found = eval(compile(ast.Expression(value), "", "eval"), {}) if value else None  # 1 << 30
-                except (NameError, SyntaxError, TypeError):
-                    continue
-                yield name.lower(), found, f"{path.relative_to(ROOT)}:{node.lineno}"
-
-
-def test_a_default_stands_once_in_the_package() -> None:
-    places: dict[str, list[str]] = {name: [] for name in DEFAULTS if name != "features"}
-    for name, value, place in literals():
-        if name in places and type(value) is type(DEFAULTS[name]) and value == DEFAULTS[name]:
-            places[name].append(place)
-    assert {name: found for name, found in places.items() if len(found) != 1} == {}
 
 
 def test_defaults_are_as_documented() -> None:

@@ -38,10 +38,6 @@ def test_a_container_gets_as_many_as_it_has_time_of(tmp_path: Path, limit: str, 
     assert processors(tmp_path / "cpu.max") == count
 
 
-def test_without_a_container_all_that_the_process_may_use(tmp_path: Path) -> None:
-    assert processors(tmp_path / "cpu.max") == 8
-
-
 def test_the_settings_ask_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_neardup.options.processors", lambda: 5)
     assert DetectionOptions().processes == 5

@@ -235,13 +235,6 @@ def test_evenings_of_one_play_are_pages_of_their_own(detector: Detector, words: 
     assert detector.check(first, url="https://play.example/print").kind == "near"
 
 
-def test_an_article_that_was_changed_on_another_day_is_the_same_one(detector: Detector) -> None:
-    first = MainText(text(12), "Bridge closed", "Changed on 24 november 2031\nPhoto: A. Smith")
-    later = first._replace(details="Changed on 30 november 2031\nPhoto: A. Smith")
-    detector.add(first, url="https://a.example/1")
-    assert detector.check(later, url="https://a.example/2").kind == "near"
-
-
 def test_a_title_that_grew_names_another_page_if_the_text_is_another_too(detector: Detector) -> None:
     frame = text(13, 130)
     offer = MainText(f"{frame} all shops may send a letter about seats", "Seats for children")

@@ -60,14 +60,6 @@ def test_a_page_under_many_urls_of_one_site_has_one_name() -> None:
     assert not any(spread.meets(f"{FIRST}{story}", url, 50) for url in met)
 
 
-def test_long_texts_may_be_anywhere() -> None:
-    spread = SiteCounter()
-    assert not any(spread.meets(FIRST, url, LONGEST + 1) for url in urls(3 * SITES))
-    assert [spread.meets(FIRST, url, LONGEST) for url in urls(SITES)][-1]
-    spread = SiteCounter()
-    assert not any(spread.meets(FIRST, f"{FIRST}{n}", LONGEST_OF_A_SITE + 1) for n in range(50))
-
-
 def test_who_only_asks_leaves_no_trace() -> None:
     spread = SiteCounter()
     for url in urls(20):
@@ -119,17 +111,6 @@ def test_a_notice_of_many_sites_becomes_a_wall_and_is_dropped_no_more() -> None:
         # At home it is still a revisit.
         assert detector.add(notice(60), url="https://site0.example/").kind == "revisit"
         assert detector.gauges()["documents"] == 1
-
-
-def test_an_article_of_many_sites_and_a_notice_under_many_urls_of_one_do_not() -> None:
-    with Detector.open() as detector:
-        kinds = [detector.add(notice(300), url=f"https://site{n}.example/").kind for n in range(10)]
-        assert kinds == ["unique"] + ["exact"] * 9
-        kinds = [
-            detector.add(notice(61), url=f"https://www{n}.example.com/{n}/note?id={n}").kind
-            for n in range(10)
-        ]
-        assert kinds == ["unique"] + ["exact"] * 9
 
 
 # Titles

@@ -22,7 +22,6 @@ from scrapy_neardup.audit.texts import Text
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
-from scrapy_neardup.fingerprint.schemes import ANCHORS
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.index.tables import LAYOUTS, NO_KEY
 from scrapy_neardup.matching.matcher import Matcher
@@ -105,16 +104,6 @@ def test_an_index_made_with_one_scheme_refuses_all_others(tmp_path: Path) -> Non
         assert detector.matcher.scheme == load_scheme("simhash")
 
 
-def test_a_threshold_that_cuts_other_bands_is_another_index(tmp_path: Path) -> None:
-    Detector.open(tmp_path / "minhash", scheme="minhash", threshold=0.5).close()
-    with pytest.raises(IndexMismatch, match="bands: index 32 x 4, now 14 x 9"):
-        Detector.open(tmp_path / "minhash", scheme="minhash", threshold=0.8)
-    # The others have no bands of their own choice.
-    for scheme in ("simhash", "simhash+anchors", "supershingles"):
-        Detector.open(tmp_path / scheme, scheme=scheme, threshold=0.5).close()
-        Detector.open(tmp_path / scheme, scheme=scheme, threshold=0.8).close()
-
-
 @pytest.mark.parametrize("tables", LAYOUTS)
 def test_the_scheme_of_an_index_is_read_off_its_header(tables: int) -> None:
     for name in SCHEMES:
@@ -190,23 +179,6 @@ def test_a_stock_phrase_makes_no_candidates() -> None:
 # Records
 
 
-def test_equal_texts_are_equal_in_all_respects_whatever_else_was_met() -> None:
-    with Detector.open() as detector:
-        signatures = [detector.signature(text(seed)) for seed in (1, 2, 3)]
-        filed = entries(signatures, ["1", "2", "3"], detector.index.header)
-        for exact in ([True, True], [True, False], [False, False]):
-            judged = detector.matcher.judge(
-                filed.records[0], filed.records[1:], np.array(exact), np.zeros(2, int)
-            )
-            assert judged.exact.tolist() == judged.near.tolist() == exact
-            for row, same in enumerate(exact):
-                figures = (judged.distance[row], judged.similarity[row], judged.containment[row])
-                assert (figures == (0, 1, 1)) == same
-            others = (judged.fuller, judged.template, judged.text_only)
-            assert not any(each.any() for each in others)
-            assert (judged.distance.dtype, judged.similarity.dtype) == (np.uint8, np.float32)
-
-
 def test_values_are_the_figures_and_the_words_of_short_lines() -> None:
     lines = ("Colour: red", "Price: 12.50", "Weight: 730")
     others = ("Colour: blue", "Price: 12.90", "Weight: 730")
@@ -233,19 +205,6 @@ def test_which_stored_documents_count() -> None:
         assert urls() == {"1", "3"}
         assert urls(1) == urls(5) == {"3"}
         assert urls(6) == set()
-
-
-def test_unverified_candidates_are_all_near() -> None:
-    with Detector.open(verified=False) as detector:
-        signatures = [detector.signature(text(seed)) for seed in (1, 2)]
-        filed = entries(signatures, ["https://a.example/", "https://b.example/"], detector.index.header)
-        shared = np.array([ANCHORS])
-        judged = detector.matcher.judge(filed.records[0], filed.records[1:], np.array([False]), shared)
-        assert (judged.near[0], judged.exact[0], judged.fuller[0], judged.template[0]) == (1, 0, 0, 0)
-        assert detector.matcher.explain(filed.records[0], filed.records[1:], [0, 0, 0, 2]) == {
-            "step": "keys",
-            "found_by": ["keys"],
-        }
 
 
 # Live as pair by pair

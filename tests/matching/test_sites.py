@@ -150,28 +150,6 @@ def test_a_name_of_253_characters_has_a_site_and_a_longer_one_is_one() -> None:
     assert not is_domain(f"b{longest}")
 
 
-@pytest.mark.parametrize(
-    ("name", "domain"),
-    [
-        ("example.com", True),
-        ("News.example.co.uk", True),
-        ("example.com:8080", True),
-        ("one.github.io", True),
-        ("co.uk", False),
-        ("com", False),
-        ("db.internal", False),
-        ("localhost", False),
-        ("10.0.0.1", False),
-        ("https://example.com", False),
-        ("example.com/a", False),
-        ("exämple.com", False),
-        ("", False),
-    ],
-)
-def test_names_under_a_public_suffix(name: str, domain: bool) -> None:
-    assert is_domain(name) is domain
-
-
 def test_nothing_is_fetched_nor_written(tmp_path: Path) -> None:
     script = (
         "import socket\n"
