@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check
 from scrapy_neardup.index.protocol import Filing, Found, Lookup
+from tests.index.conformance import reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

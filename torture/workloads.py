@@ -13,7 +13,7 @@ import numpy as np
 from scrapy_neardup.cli import main
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.conformance import reserve
+from tests.index.conformance import reserve
 from tests.index.small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:

@@ -160,7 +160,7 @@ class Index(Protocol):
     """Documents filed under their keys of each *family* of the header.
 
     A document enters by `reserve_if` (found by others at once, kept only once confirmed) or by `add` (in
-    bulk, kept at once). All methods may be called from any thread. `conformance.IndexConformance` tests all
+    bulk, kept at once). All methods may be called from any thread. `tests/index/conformance.py` tests all
     that is said here.
     """
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb import compaction
+from tests.index.conformance import reserve
 from tests.index.small import HEADER, SMALL, documents, note_of
 
 if TYPE_CHECKING:

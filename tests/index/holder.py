@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from scrapy_neardup.index.conformance import HEADER, documents, reserve
 from scrapy_neardup.index.redis import Address, RedisIndex
+from tests.index.conformance import HEADER, documents, reserve
 
 index = RedisIndex(Address.parse(sys.argv[1]), HEADER, lease_seconds=float(sys.argv[2]))
 reserve(index, documents([1]))

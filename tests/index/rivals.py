@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import redis
 
 from scrapy_neardup.index import open_index
-from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents
 from scrapy_neardup.index.protocol import Filing
+from tests.index.conformance import HEADER, LOOKUPS, documents
 
 if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Found, Index

@@ -16,10 +16,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
-from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 from tests.examples import examples
+from tests.index.conformance import reserve
 
 from .consistency import check
 from .small import SMALL

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_neardup.index import LmdbIndex, MemoryIndex
-from scrapy_neardup.index.conformance import HEADER, IndexConformance
+from tests.index.conformance import HEADER, IndexConformance
 
 if TYPE_CHECKING:
     from pathlib import Path

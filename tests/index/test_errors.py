@@ -20,10 +20,10 @@ import pytest
 
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable, NearDupError
 from scrapy_neardup.index import LmdbIndex, open_index
-from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb.check import check as problems
 from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR
 from scrapy_neardup.index.lmdb.layout import number_key
+from tests.index.conformance import reserve
 
 from .consistency import check
 from .flaky import Flaky

@@ -19,9 +19,9 @@ import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex, open_index
-from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.lmdb import compaction
 from scrapy_neardup.index.lmdb.environment import Tuning
+from tests.index.conformance import reserve
 
 from .consistency import check
 from .flaky import Flaky

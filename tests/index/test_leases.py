@@ -12,8 +12,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.index import MemoryIndex
-from scrapy_neardup.index.conformance import HEADER, documents, reserve
 from scrapy_neardup.index.leases import Lease, LeasedDocument, Leases
+from tests.index.conformance import HEADER, documents, reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

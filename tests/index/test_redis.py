@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_neardup.index.conformance import HEADER, SharedIndexConformance
+from tests.index.conformance import HEADER, SharedIndexConformance
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 

@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import open_index
-from scrapy_neardup.index.conformance import FINGERPRINT, HEADER, LOOKUPS, documents, urls_near
+from tests.index.conformance import FINGERPRINT, HEADER, LOOKUPS, documents, urls_near
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 

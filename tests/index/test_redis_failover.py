@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import open_index
-from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve, urls_near
+from tests.index.conformance import HEADER, LOOKUPS, documents, reserve, urls_near
 from tests.index.redis_server import RedisServer, running, server_program, until
 
 redis = pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")

@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index import Header, open_index
-from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, reserve, urls_near
+from tests.index.conformance import HEADER, LOOKUPS, documents, reserve, urls_near
 from tests.index.redis_server import DelayingProxy, RedisServer, running, until
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")

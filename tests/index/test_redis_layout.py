@@ -12,7 +12,10 @@ import pytest
 
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.index import Documents, Header, open_index
-from scrapy_neardup.index.conformance import (
+from scrapy_neardup.index.protocol import Filing, Lookup
+from scrapy_neardup.index.tables import LAYOUTS, Family
+from scrapy_neardup.matching.records import entries, header_for
+from tests.index.conformance import (
     FINGERPRINT,
     FURTHER,
     HEADER,
@@ -22,9 +25,6 @@ from scrapy_neardup.index.conformance import (
     reserve,
     urls_near,
 )
-from scrapy_neardup.index.protocol import Filing, Lookup
-from scrapy_neardup.index.tables import LAYOUTS, Family
-from scrapy_neardup.matching.records import entries, header_for
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 

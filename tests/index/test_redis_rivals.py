@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_neardup.index.conformance import HEADER, LOOKUPS, documents, outcome, pending_of, urls_near
+from tests.index.conformance import HEADER, LOOKUPS, documents, outcome, pending_of, urls_near
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 

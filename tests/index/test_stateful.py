@@ -27,8 +27,8 @@ from hypothesis.stateful import (
 )
 
 from scrapy_neardup.index import LmdbIndex, MemoryIndex
-from scrapy_neardup.index.conformance import reserve
 from scrapy_neardup.index.protocol import Lookup
+from tests.index.conformance import reserve
 
 from .consistency import check
 from .small import HEADER, SMALL, documents, note_of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from scrapy_neardup.index import MemoryIndex
-from scrapy_neardup.index.conformance import HEADER
+from tests.index.conformance import HEADER
 from torture.children import isolated
 from torture.kills.index import promised
 from torture.model import Model

@@ -13,10 +13,10 @@ import numpy as np
 
 from scrapy_neardup import clock
 from scrapy_neardup.index import LmdbIndex, open_index
-from scrapy_neardup.index.conformance import HEADER as SHARED
-from scrapy_neardup.index.conformance import documents as shared
-from scrapy_neardup.index.conformance import reserve, urls_of
 from scrapy_neardup.index.lmdb.check import check
+from tests.index.conformance import HEADER as SHARED
+from tests.index.conformance import documents as shared
+from tests.index.conformance import reserve, urls_of
 from tests.index.redis_server import RedisServer, server_program
 from tests.index.small import HEADER, SMALL, documents
 from torture import shim

@@ -22,16 +22,15 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import IndexCorrupted
-
-from .header import Header
-from .protocol import Documents, Filing, Lookup
-from .tables import EQUAL, LAYOUTS, NO_KEY, Family
+from scrapy_neardup.index.header import Header
+from scrapy_neardup.index.protocol import Documents, Filing, Lookup
+from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .protocol import Found, Index, Pending
-    from .reservation import Reservation
+    from scrapy_neardup.index.protocol import Found, Index, Pending
+    from scrapy_neardup.index.reservation import Reservation
 
 #: How the indexes under test are made: a fingerprint, a hash of the URL, and three further keys a document.
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL), Family(EQUAL, 3)), (("time", "<u4"), ("tag", "<u8")))
