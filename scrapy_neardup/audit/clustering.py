@@ -46,14 +46,7 @@ PART, LENGTH = ELSEWHERE_CONTAINED, 0.8
 def cluster(
     crawl: Crawl, settings: AuditOptions, advance: Callable[[int], None]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Compare all pages, group the duplicates around their canonical pages; return the tables of `Audit`.
-
-    A page repeats its canonical page, as in a crawl, if it brings next to nothing new: a fuller page is in no
-    cluster of an excerpt's. Two kinds of pages are repeated by equal texts alone: a page of a template, but
-    for the same page in another release; and a page of the same site with another name. A cluster of short
-    texts on many sites is a wall, as in a crawl (`scrapy_neardup.matching.site_counter`): its pages are in no
-    cluster.
-    """
+    """Compare all pages, group the duplicates around their canonical pages; return the tables of `Audit`."""
     judge = judge_of(crawl, settings, np.zeros(len(crawl), bool))
     compared = compare_all(
         judge, Groups.of(judge.documents), least=settings.least_similarity - MARGIN, advance=advance
@@ -77,11 +70,10 @@ def cluster(
 
 @dataclass(frozen=True)
 class AuditJudge(PairJudge):
-    """Asks for more than the rules, see `cluster`.
+    """Asks for more than the rules: the similarity *least*, and, no other name but of equal texts.
 
-    A near-duplicate has at least the similarity *least*. A page of a *template* (bool[n]) is repeated by an
-    equal text alone, and so is a page of the same site that has another one of the *names*; None if names are
-    not known.
+    A page of a *template* (bool[n]) may be repeated by the same page in another release, as its *names* say;
+    None if names are not known.
     """
 
     template: Flags

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -147,29 +147,22 @@ def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[Rows, Rows]:
 
 def steps(judge: PairJudge, a: Rows, b: Rows) -> Iterator[str]:
     """Say what decided each pair of rows *a* and *b* (int64[m] each), with only the second stored."""
-    matcher, judgement = judge.matcher, judge.judge(a, b)
-    tokens = np.minimum(*(judge.documents.records["tokens"][rows] for rows in (a, b)))
-    # Without verification, near-duplicates are what the scheme takes for candidates.
-    candidate = replace(judge, matcher=replace(matcher, verified=False)).judge(a, b).near
-    for row, (one, other) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
-        if not (judge.fit[one] and judge.fit[other]):
-            short = tokens[row] < matcher.min_tokens
-            yield f"too short: {tokens[row]} tokens" if short else "a wall: captcha, log-in, error page"
-        elif judgement.exact[row]:
+    for row, other, equal in zip(a.tolist(), b.tolist(), judge.equal(a, b).tolist(), strict=True):
+        if not (judge.fit[row] and judge.fit[other]):
+            yield "too short, or a wall: captcha, log-in, error page"
+        elif equal:
             yield "equal texts"
-        elif not candidate[row]:
-            bits = f"fingerprints {judgement.distance[row]} bits apart, " if matcher.scheme.simhash else ""
-            yield f"no candidate: {bits}{'no long shingle' if bits else 'too few bands'} shared"
+        elif told := judge.told(row, other):
+            yield reason(told) if judge.matcher.verified else "a candidate"
         else:
-            yield reason(judge.told(one, other)) if matcher.verified else "a candidate"
+            yield "no candidate: other fingerprints, and no long shingle or band shared"
 
 
 @dataclass(frozen=True)
 class Row:
-    """Pairs of one label and kind: how many, and how many of them were judged duplicates.
+    """Pairs of one label and kind, for each seed: how many, and how many of them were judged duplicates.
 
-    That is with the second document stored, with the longer one, and with the shorter one. A pair that was
-    judged with several seeds counts once for each.
+    That is with the second document stored, with the longer one, and with the shorter one.
     """
 
     label: str

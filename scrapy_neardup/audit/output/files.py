@@ -19,7 +19,6 @@ import numpy as np
 from scrapy_neardup.audit.model import HANDLED, PAGES, VERDICTS, Audit
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.matching.records import filed_url
-from scrapy_neardup.matching.rules import ELSEWHERE, ELSEWHERE_REBATE, JACCARDS, LENGTHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -242,16 +241,9 @@ def _hosts(pages: NDArray[Any]) -> list[dict[str, Any]]:
 
 def settings_of(settings: AuditOptions) -> dict[str, Any]:
     """Return what an audit was asked for."""
-    least = settings.min_similarity
-    asked = (
-        f"similarity {JACCARDS[1]:.0%} of texts of {LENGTHS[1]} tokens or more, up to {JACCARDS[0]:.0%} of "
-        f"those of {LENGTHS[0]}; between sites {ELSEWHERE_REBATE:.0%} less, {ELSEWHERE:.0%} at least; "
-        f"also less of a text that is contained in the other" + (f"; {least:.0%} of all" if least else "")
-    )
     listed = ("include_area", "exclude_area", "hosts")
     return {
         "scheme": settings.loaded_scheme.name,
-        "asked": asked if settings.verified else None,
         "seed": settings.header.seed,
         **{name: list(getattr(settings, name)) for name in listed},
         **{name: getattr(settings, name) for name in _SHOWN},
