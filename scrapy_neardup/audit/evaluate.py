@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -233,88 +232,3 @@ def worst(pairs: LabelledPairs, orders: Orders, count: int) -> list[int]:
     rows = np.flatnonzero(wrong)
     found_worst: list[int] = rows[np.argsort(-degree[rows], kind="stable")][:count].tolist()
     return found_worst
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A way to judge: a name, settings, and the setting that moves along its curve."""
-
-    name: str
-    settings: tuple[str, ...]
-    moves: str = "NEARDUP_DISTANCE"
-    steps: tuple[float, ...] = (0, 1, 2, 3, 4, 5, 6, 7)
-
-
-_UNVERIFIED = "NEARDUP_VERIFY=False"
-_THRESHOLDS = ("NEARDUP_THRESHOLD", (0.4, 0.5, 0.6, 0.7, 0.8, 0.9))
-_SIMHASH = ("NEARDUP_SCHEME=simhash",)
-_TEXT_BOOK = 'NEARDUP_FEATURES={"shingle": 3, "weight": "set", "min_paragraph": 0}'
-VARIANTS = (
-    Variant("default", ()),
-    Variant("SimHash", _SIMHASH),
-    Variant("SimHash, not verified", (*_SIMHASH, _UNVERIFIED)),
-    Variant("text-book SimHash (sets of 3 words, not verified)", (*_SIMHASH, _UNVERIFIED, _TEXT_BOOK)),
-    *(
-        Variant(name + suffix, (f"NEARDUP_SCHEME={scheme}", *further), *curve)
-        for name, scheme, curve in (
-            ("MinHash bands", "minhash", _THRESHOLDS),
-            ("bottom-k", "bottomk", _THRESHOLDS),
-            ("super-shingles", "supershingles", ("", (0,))),
-        )
-        for suffix, further in (("", ()), (", not verified", (_UNVERIFIED,)))
-    ),
-)
-
-
-class Outcome(NamedTuple):
-    """A point of a curve."""
-
-    name: str
-    setting: str
-    scores: Scores
-
-
-def compare(
-    texts: Sequence[Text],
-    pairs: LabelledPairs,
-    variant: Variant,
-    read_options: Callable[[Sequence[str]], DetectionOptions],
-    seed: int,
-) -> list[Outcome]:
-    """Score the pairs at each step of the curve."""
-    a, b = rows_of(pairs, texts)
-    outcomes = []
-    for step in variant.steps:
-        setting = [f"{variant.moves}={step:g}"] if variant.moves else []
-        judge = judge_with(texts, read_options([*variant.settings, *setting]), seed)
-        scores = score(pairs, [judge_orders(judge.judge, judge.documents, a, b)]).near
-        outcomes.append(Outcome(variant.name, "".join(setting).removeprefix("NEARDUP_").lower(), scores))
-    return outcomes
-
-
-def require_drawing() -> None:
-    """Raise `ConfigurationError` if the package that draws is missing."""
-    if find_spec("matplotlib") is None:
-        raise ConfigurationError("Drawing needs: pip install 'scrapy-neardup[plot]'.")
-
-
-def draw(outcomes: Sequence[Outcome], path: Path) -> None:
-    """Draw precision against recall, a curve for each name.
-
-    Raises `ConfigurationError` if the format of *path* is not known.
-    """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 6), layout="constrained")
-    axes = figure.add_subplot()
-    for name in dict.fromkeys(outcome.name for outcome in outcomes):
-        points = [outcome.scores for outcome in outcomes if outcome.name == name]
-        recall, precision = zip(*((point.recall, point.precision) for point in points), strict=True)
-        axes.plot(recall, precision, "x:" if "not verified" in name else "o-", label=name)
-    axes.set(xlabel="recall of labels 3 and 2", ylabel="precision", xlim=(0, 1.02))
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower left", fontsize="small")
-    try:
-        figure.savefig(path, dpi=150)
-    except ValueError as error:  # a format that it does not know
-        raise ConfigurationError(f"{path} cannot be drawn ({error}): name it .svg or .png.") from error

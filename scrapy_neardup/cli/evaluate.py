@@ -18,7 +18,7 @@ from .settings import read_options, set_option
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from scrapy_neardup.audit.evaluate import LabelledPairs, Orders, Outcome, Scores
+    from scrapy_neardup.audit.evaluate import LabelledPairs, Orders, Scores
     from scrapy_neardup.audit.pairs import PairJudge
     from scrapy_neardup.audit.texts import Text
     from scrapy_neardup.options import DetectionOptions
@@ -27,27 +27,10 @@ _file = RegularFile()
 _FIGURES = ("precision", "recall", "F1")
 
 
-def _picture(context: click.Context, parameter: click.Parameter, path: Path) -> Path:
-    if path.suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise click.BadParameter(f"{path} ends in {path.suffix or 'nothing'}: use .svg, .png or .pdf.")
-    return path
-
-
 @click.command()
 @click.argument("docs", type=_file)
 @click.argument("pairs", type=_file)
 @set_option
-@click.option(
-    "--compare", is_flag=True, help="Run all schemes side by side and draw precision against recall."
-)
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("evaluate.svg"),
-    show_default=True,
-    callback=_picture,
-    help="Picture that --compare draws (.svg, .png or .pdf).",
-)
 @click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Show the N most wrong pairs.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), default=0, help="Seed of the hashes.  [default: 0]"
@@ -69,8 +52,6 @@ def evaluate(
     docs: Path,
     pairs: Path,
     assignments: tuple[str, ...],
-    compare: bool,
-    plot: Path,
     worst: int,
     seed: int,
     seeds: int,
@@ -92,18 +73,10 @@ def evaluate(
     """
     from scrapy_neardup.audit import evaluate as on
 
-    if compare and (worst or seeds > 1):
-        option = "--worst" if worst else "--seeds"
-        raise click.UsageError(f"{option} looks at one scheme, --compare at all: leave out one of them.")
-    if compare:
-        on.require_drawing()
     started = time.monotonic()
     options = read_options(assignments)
     labelled = on.read_pairs(pairs)
     texts = _texts(docs, {*labelled.id1, *labelled.id2}, options, cache or _cache())
-    if compare:
-        _compare(texts, labelled, assignments, seed, plot, as_json)
-        return
     a, b = on.rows_of(labelled, texts)
     orders: dict[int, Orders] = {}
     wrong: list[dict[str, Any]] = []
@@ -165,32 +138,6 @@ def _texts(docs: Path, wanted: set[str], options: DetectionOptions, cache: Path)
 def _cache() -> Path:
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home, "scrapy-neardup")
-
-
-def _compare(
-    texts: list[Text],
-    labelled: LabelledPairs,
-    assignments: tuple[str, ...],
-    seed: int,
-    plot: Path,
-    as_json: bool,
-) -> None:
-    from scrapy_neardup.audit.evaluate import VARIANTS, compare, draw
-
-    outcomes: list[Outcome] = []
-    with progress("Comparing schemes") as bar:
-        for done, variant in enumerate(VARIANTS):
-            bar(done, len(VARIANTS))
-            outcomes += compare(
-                texts, labelled, variant, lambda extra: read_options((*assignments, *extra)), seed
-            )
-    draw(outcomes, plot)
-    if as_json:
-        print_json([{"name": o.name, "setting": o.setting, **asdict(o.scores)} for o in outcomes])
-        return
-    rows = [(each.name, each.setting, *_figures(each.scores)) for each in outcomes]
-    print_table("Schemes", ["scheme", "setting", *_FIGURES], rows)
-    print_line(f"Precision against recall: {plot}")
 
 
 def _print_scores(title: str, name: str, scores: Mapping[Any, Scores]) -> None:

@@ -160,7 +160,6 @@ def test_worst_pairs_say_which_step_decided(tmp_path: Path) -> None:
     assert "  too short, or a wall" in run(docs, pairs, "--worst", 99).stdout
     assert len(facts(docs, pairs, "--worst", 2)["worst"]) == 2
     assert "worst" not in facts(docs, pairs)
-    assert "leave out one of them" in run(docs, pairs, "--compare", "--worst", 2, status=2).output
 
 
 def test_the_cache_is_filled_as_it_goes_and_stays_open_to_others(tmp_path: Path) -> None:
@@ -205,15 +204,6 @@ def test_html_is_extracted_once_and_its_canonical_link_tells_the_site(tmp_path: 
     assert again["by_kind"] == first["by_kind"]
     other = facts(docs, pairs, "--set", "extract_timeout=0.001", "--cache", tmp_path / "elsewhere")
     assert other["recall"] == 0
-
-
-@pytest.mark.slow
-def test_compare_draws_a_picture(files: tuple[Path, Path], tmp_path: Path) -> None:
-    picture = tmp_path / "curve.svg"
-    lines = run(*files, "--compare", "--plot", picture).stdout.splitlines()
-    assert {line.split("\t")[0] for line in lines} >= {"default", "SimHash", "MinHash bands", "bottom-k"}
-    assert "<svg" in picture.read_text()
-    assert "use .svg, .png or .pdf" in run(*files, "--compare", "--plot", "curve.gif", status=2).output
 
 
 @pytest.mark.parametrize(
@@ -287,4 +277,3 @@ def test_scores_by_seed(tmp_path: Path) -> None:
     shown = CliRunner().invoke(main, arguments)
     for words in ("2\t\t6\t3\t0.500", "seed\tprecision\trecall\tF1\n0\t1.000"):
         assert words in shown.stdout
-    assert CliRunner().invoke(main, [*arguments, "--compare"]).exit_code == 2
