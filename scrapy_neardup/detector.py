@@ -136,8 +136,7 @@ class Detector:
 
     def check(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document without storing it."""
-        signature = self._signed(document)
-        _require_page(url, scope)
+        signature = self._signed(document, url, scope)
         return self._judge.judge(signature, url, scope, reserve=False)
 
     def reserve(
@@ -159,8 +158,7 @@ class Detector:
         of their pages differ. With *keep_fragment* the fragment is part of the URL. A near-duplicate of a
         page is ``preferred`` if *named_by* says of its URL that it names this one as its better version.
         """
-        signature = self._signed(document)
-        _require_page(url, scope)
+        signature = self._signed(document, url, scope)
         return self._judge.judge(
             signature,
             url,
@@ -211,18 +209,15 @@ class Detector:
     ) -> None:
         self.close()
 
-    def _signed(self, document: str | MainText | Signature) -> Signature:
+    def _signed(self, document: str | MainText | Signature, url: str, scope: str) -> Signature:
+        require_type("A URL", url, str, "text, a str")
+        require_type("A scope", scope, str, "text, a str")
         if isinstance(document, Signature):
             return document
         require_type(
             "A document", document, (str, MainText), "its main text, a str or MainText, or a Signature"
         )
         return self.signature(document)
-
-
-def _require_page(url: str, scope: str) -> None:
-    require_type("A URL", url, str, "text, a str")
-    require_type("A scope", scope, str, "text, a str")
 
 
 def _require_limits(min_tokens: int, window: float | None) -> None:

@@ -14,7 +14,6 @@ from .index.tables import NO_KEY
 from .matching.counters import SiteCounter, TitleCounter
 from .matching.decision import Decision, decide
 from .matching.records import as_template, entries, filed_url
-from .matching.sites import UNKNOWN
 from .verdict import Repeated, Verdict
 
 if TYPE_CHECKING:
@@ -28,12 +27,10 @@ if TYPE_CHECKING:
 
 
 class _Answer(NamedTuple):
-    """What is said of a document, and the candidates by which it was decided."""
+    """What is said of a document, the candidates it has met, and whether its lookups have met a bound."""
 
     decision: Decision = Decision("unique", filed=True)
-    #: None if the document meets no stored one.
     candidates: Candidates | None = None
-    #: Whether its lookups have met a bound.
     bounded: bool = False
 
 
@@ -71,42 +68,36 @@ class Judge:
             told = {"step": "text", "tokens": signature.tokens, "tokens_asked": self.matcher.min_tokens}
             return Verdict(unfit, explain=lambda: told)
         now = clock.now(self.clock)
+        # What was stored before counts no more, and what will soon be too old is filed anew when it is met.
+        oldest, renewed = (now - self.window, now - self.window / 8) if self.window else (0, -math.inf)
         document = entries(
             [signature], [url], self.index.header, scope=scope, time=now, keep_fragments=keep_fragment
         )
         # What tells the document from others of its site: its title, or its short lines without one.
         title = signature.title if any(signature.title) else signature.figures + signature.words
+        answer, reservation = _Answer(), None
 
-        def answered(found: Found) -> _Answer:
+        def filing(found: Found) -> Filing | None:
+            nonlocal answer
             if not len(found.documents):  # most pages are new
-                return _Answer(bounded=found.narrowed)
-            candidates = self.matcher.candidates(document, found, now - self.window if self.window else 0)
-            decision = decide(
-                candidates,
-                # What will soon be too old is filed anew when it is met.
-                now - self.window / 8 if self.window else -math.inf,
-                beside=beside,
-                named_by=named_by,
-                is_of_the_site=partial(self._is_of_the_site, document, title, candidates),
-            )
-            return _Answer(decision, candidates, not candidates.complete)
+                answer = _Answer(bounded=found.narrowed)
+            else:
+                candidates = self.matcher.candidates(document, found, oldest)
+                of_the_site = partial(self._is_of_the_site, document, title, candidates)
+                decision = decide(
+                    candidates, renewed, beside=beside, named_by=named_by, is_of_the_site=of_the_site
+                )
+                answer = _Answer(decision, candidates, not candidates.complete)
+            return self._filing(document, answer.decision, crowded=found.crowded)
 
-        answer = _Answer()
-        reservation = None
         if reserve:
-
-            def filing(found: Found) -> Filing | None:
-                nonlocal answer
-                answer = answered(found)
-                return self._filing(document, answer.decision, crowded=found.crowded)
-
             reservation = self.index.reserve_if(document, self.matcher.lookups, filing)
             if reservation is not None:
                 self._pending.add(reservation)
                 reservation.add_done_callback(self._pending.discard)
             self._note(document, title, answer)
         else:
-            answer = answered(self.index.find(document, self.matcher.lookups))
+            filing(self.index.find(document, self.matcher.lookups))
         return self._verdict(answer, url, signature.tokens, reservation, count=reserve)
 
     def release_all(self) -> None:
@@ -115,7 +106,7 @@ class Judge:
             reservation.release()
 
     def _runs(self, document: Documents, candidates: Candidates, row: int) -> list[int]:
-        """Return the runs of words by which *document* is found and the candidate in *row* may be."""
+        """Return the runs of words by which *document* is found, as the candidate in *row* may be."""
         keys = self.matcher.scheme.keys
         if not keys:
             return [hash(candidates.urls[row])]  # nothing is known but that they are alike
@@ -123,7 +114,7 @@ class Judge:
 
     def _is_of_the_site(self, document: Documents, title: bytes, candidates: Candidates, row: int) -> bool:
         """Tell whether what *document* shares with the candidate in *row* is known to be its own site's."""
-        if not _of_two_sites(candidates, row):
+        if not candidates.of_two_sites(row):
             return False
         runs = self._runs(document, candidates, row)
         shared = int(candidates.shared[-1, row]) if self.matcher.scheme.keys else 1
@@ -132,9 +123,9 @@ class Judge:
     def _note(self, document: Documents, title: bytes, answer: _Answer) -> None:
         """Count what has a text in common with another site's page."""
         decision, candidates, _ = answer
-        if decision.kind not in ("near", "boilerplate") or candidates is None or decision.row is None:
+        if candidates is None or decision.row is None or decision.kind not in ("near", "boilerplate"):
             return
-        if _of_two_sites(candidates, decision.row):
+        if candidates.of_two_sites(decision.row):
             runs = self._runs(document, candidates, decision.row)
             self._titles.meets(int(candidates.record["site"]), runs, title)
 
@@ -164,6 +155,7 @@ class Judge:
         match = candidates.urls[row]
         is_copy = decision.kind in ("near", "exact")
         walled = is_copy and self._sites.meets(match, filed_url(url), tokens, count=count)
+        record, stored = candidates.record.copy(), candidates.stored[row : row + 1].copy()
         return Verdict(
             kind="wall" if walled else decision.kind,
             url=match,
@@ -174,33 +166,21 @@ class Judge:
             unchanged=decision.unchanged,
             bounded=bounded,
             repeats=partial(_repeated, candidates, row),
-            explain=partial(
-                self.matcher.explain,
-                candidates.record.copy(),
-                candidates.stored[row : row + 1].copy(),
-                candidates.shared[:, row].tolist(),
-            ),
+            explain=partial(self.matcher.explain, record, stored, candidates.shared[:, row].tolist()),
         )
 
 
 def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
     """Return the stored documents that a document repeats, the *best* row first."""
-    judgement, site = candidates.judgement, candidates.record["site"]
-    rows = [row for row, near in enumerate(judgement.near.tolist()) if near and row != best]
+    near, sites = candidates.judgement.near.tolist(), candidates.stored["site"].tolist()
     return [
         Repeated(
             candidates.urls[row],
             candidates.notes[row],
-            int(candidates.stored["site"][row]),
-            one_site=bool(candidates.stored["site"][row] == site),
-            exact=bool(judgement.exact[row]),
+            sites[row],
+            one_site=sites[row] == candidates.record["site"],
+            exact=bool(candidates.judgement.exact[row]),
             pending=candidates.pending[row] is not None,
         )
-        for row in (best, *rows)
+        for row in (best, *(row for row in range(len(near)) if near[row] and row != best))
     ]
-
-
-def _of_two_sites(candidates: Candidates, row: int) -> bool:
-    """Whether a document and the candidate in *row* are known to be of two sites."""
-    sites = {int(candidates.record["site"]), int(candidates.stored["site"][row])}
-    return len(sites) == 2 and UNKNOWN not in sites

@@ -105,6 +105,11 @@ class Candidates(NamedTuple):
             ),
         )
 
+    def of_two_sites(self, row: int) -> bool:
+        """Whether the new document and the one in *row* are known to be of two sites."""
+        sites = {int(self.record["site"]), int(self.stored["site"][row])}
+        return len(sites) == 2 and UNKNOWN not in sites
+
     @property
     def same_lines(self) -> NDArray[np.bool_]:
         """Which of them have in their short lines the figures and words that the new one has: bool[n]."""
