@@ -1,9 +1,8 @@
 """The plugin for Scrapy: all code of this project that imports Scrapy is here.
 
 `scrapy_neardup.Addon` switches on four components of a crawler. The extension owns what they share: settings,
-index, worker processes. The downloader middleware has the main text of each page extracted and fingerprinted.
-The spider middleware has it judged before its callback, see `page.Page`, and its items after that. The item
-pipeline compares items by the text of their fields, if wanted.
+index, worker processes. The downloader middleware has the main text of each page extracted and fingerprinted,
+the spider middleware has it judged, see `page.Page`, and the pipeline compares items by the text of fields.
 """
 
 from __future__ import annotations

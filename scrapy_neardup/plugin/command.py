@@ -53,10 +53,33 @@ class Command(ScrapyCommand):
         from scrapy_neardup.cli.settings import Project
 
         arguments = ["--help"] if opts.show_help else [*args, *opts.arguments]
+        if arguments[:1] == ["doctor"]:
+            self.exitcode = self._doctor(arguments[1:])
+            return
         try:
             main(arguments, prog_name="scrapy neardup", obj=Project(self._index, self._assignments))
         except SystemExit as end:  # raised by click, but Scrapy may have a profile to write first
             self.exitcode = int(end.code or 0)
+
+    def _doctor(self, arguments: list[str]) -> int:
+        """Print what is to be said of the project, and of a page; return 1 if anything is wrong."""
+        from scrapy.crawler import AsyncCrawlerProcess
+
+        from .doctor import Visit, examine, settings_of_visit
+
+        parser = argparse.ArgumentParser("scrapy neardup doctor")
+        parser.add_argument("--url", help="judge this page, from its download to the verdict")
+        url = parser.parse_args(arguments).url
+        assert self.settings is not None
+        lines = [*examine(self.settings)]
+        for good, line in lines:
+            print(f"{'ok ' if good else '!! '}{line}")
+        bad = not all(good for good, _ in lines)
+        if url and not bad:
+            process = AsyncCrawlerProcess(settings_of_visit(self.settings))
+            process.crawl(Visit, url=url)
+            process.start()
+        return int(bad)
 
     def _index(self) -> Path | str | None:
         """Return the folder of the project's index, or its URL; None if its settings name none."""

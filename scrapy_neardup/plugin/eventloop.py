@@ -21,8 +21,7 @@ T = TypeVar("T")
 async def wait_done(subscribe: Callable[[Callable[[object], None]], object], timeout_seconds: float) -> bool:
     """Wait until something is done, without holding up the event loop; return False after *timeout_seconds*.
 
-    *subscribe*, such as ``add_done_callback`` of a future or a reservation, is called with a function, which
-    it calls, in any thread, when the thing is done.
+    *subscribe*, such as ``add_done_callback`` of a future, gets a function to call in any thread when it is.
     """
     done: Deferred[bool] = Deferred()
 

@@ -54,6 +54,12 @@ _SUMMARY = {
 
 logger = logging.getLogger("scrapy_neardup")
 
+#: How many pairs the log shows at the end of a crawl under ``tag``, and how.
+_SAMPLES = 5
+_LOOKED = (
+    "Nothing was dropped, because NEARDUP_POLICY is 'tag'. Some of the copies:\n%(pairs)s\n"
+    "To drop the items of copies, set: NEARDUP_POLICY = 'drop_items'"
+)
 #: How many failures of each kind are logged; the stats count all.
 _SHOWN_FAILURES = 3
 _NO_MORE_FAILURES = " - no more failures of this kind will be shown; the stats count them as neardup/error/…"
@@ -68,6 +74,8 @@ class EventReporter:
         #: Writing to the file of the report; None if there is to be none.
         self.report = ReportFile(config.report) if config.report is not None else None
         self._said: set[str] = set()
+        #: The first pages that were tagged, as the log shows them at the end.
+        self._tagged: list[str] = []
         self._failures: Counter[str] = Counter()
 
     def log(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
@@ -129,6 +137,8 @@ class EventReporter:
         dropped = {"drop_page": "dropped/page", "drop_item": "item/dropped"}.get(action)
         if dropped is not None:
             self.count(dropped)
+        if action == "tag" and what == "page" and len(self._tagged) < _SAMPLES:
+            self._tagged.append(f"<{url}> is {describe(verdict)}, found by {verdict.explanation.get('step')}")
         if action != "passed":
             message = "<%(url)s> is %(match)s: %(action)s"
             self.log(logging.DEBUG, message, url=url, match=describe(verdict), action=action)
@@ -167,6 +177,8 @@ class EventReporter:
             self._sum_up("page")
             if self._config.item_fields:
                 self._sum_up("item")
+            if self._config.policy == "tag" and self._tagged:
+                self.log(logging.INFO, _LOOKED, pairs="\n".join(self._tagged))
 
     def _sum_up(self, what: What) -> None:
         prefix = f"neardup/{_PREFIXES[what]}"

@@ -203,10 +203,22 @@ def _rule(name: str, value: object) -> Rule:
     return Rule(pattern, policy, scope)
 
 
+#: The settings that differ for a kind of site. docs/scrapy.md says why.
+PRESETS: dict[str, dict[str, object]] = {
+    "news": {"NEARDUP_WINDOW": 90},
+    "docs": {"NEARDUP_PREFER_CANONICAL": True},
+    "shop": {"NEARDUP_SCOPE": "host", "NEARDUP_BUDGET": "defer"},
+    "forum": {"NEARDUP_SCOPE": "host", "NEARDUP_BUDGET": "defer"},
+    "archive": {"NEARDUP_POLICY": "drop_page", "NEARDUP_PREFER_CANONICAL": True},
+}
+
+
 @dataclass(frozen=True)
 class CrawlOptions(DetectionOptions):
     """The options of a crawl; docs/scrapy.md says what each does."""
 
+    #: For what kind of site the settings are that are not set.
+    preset: str | None = field(default=None, metadata=parsed(choice, tuple(PRESETS)))
     policy: Policy = field(default="drop_items", metadata=parsed(choice, POLICIES))
     #: Folder of the index; None: a scratch index for this run.
     dir: Path | None = field(default=None, metadata=parsed(_path))
@@ -237,7 +249,11 @@ class CrawlOptions(DetectionOptions):
                 near = similar_name(PREFIX + name[misspelt.end() :].upper(), SETTINGS)
                 hint = f"did you mean {near}?" if near else f"the settings are {', '.join(SETTINGS)}."
                 raise ConfigurationError(f"There is no setting {name}: {hint}")
-        values = cls.read(settings.get)
+        preset = settings.get(PREFIX + "PRESET") or ""
+        implied = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
+        values = cls.read(
+            lambda name: implied.get(name) if settings.get(name) in (None, "") else settings.get(name)
+        )
         if "store" not in values:
             values["dir"] = _index_folder(values.get("dir"), settings)
         elif "dir" in values:

@@ -237,3 +237,14 @@ def test_every_stat_is_documented():
         names.update(f"error/{stage}" for stage in re.findall(r'(?:failed|fails_open)\(\s*"([\w/]+)"', code))
     assert len(names) > 15
     assert not [name for name in sorted(names) if f"`{name}`" not in DOCS]
+
+
+def test_under_tag_the_log_ends_with_pairs_and_the_next_step(caplog):
+    told = reporter(policy="tag")
+    for number in range(7):
+        told.decided("page", f"https://a.example/{number}", COPY, "tag")
+    with caplog.at_level(logging.INFO):
+        told.close()
+    said = caplog.messages[-1].splitlines()
+    assert len([line for line in said if "is a near-duplicate of <https://b.example/" in line]) == 5
+    assert said[-1].endswith("set: NEARDUP_POLICY = 'drop_items'")

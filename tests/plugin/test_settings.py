@@ -342,3 +342,19 @@ async def test_a_crawl_that_fails_before_it_begins_leaves_no_index_open(site, cr
     result = await crawl(pages, {**settings, "NEARDUP_RESET": True}, urls=[site.article("/story")])
     assert (result["unique"], result.errors) == (1, {})
     assert sum(thread.name == "neardup-index" for thread in threading.enumerate()) == 0
+
+
+def test_a_preset_sets_what_is_not_set():
+    assert (config(preset="shop").budget, config(preset="shop").scope) == (
+        "defer",
+        settings_module.SCOPES["host"],
+    )
+    assert config(preset="shop", scope="global", budget="skip").budget == "skip"
+    assert config(preset="archive", policy="tag").policy == "tag"
+    with pytest.raises(ConfigurationError, match="NEARDUP_PRESET is 'blog': set it to 'news' or"):
+        config(preset="blog")
+    text = DOCS.read_text()
+    for name, implied in settings_module.PRESETS.items():
+        config(preset=name)
+        (row,) = re.findall(rf'^\| `"{name}"` \|.*$', text, re.MULTILINE)
+        assert set(re.findall(r"`(NEARDUP_\w+)", row)) == {*implied}

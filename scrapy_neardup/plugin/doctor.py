@@ -1,0 +1,131 @@
+"""``scrapy neardup doctor``: is detection on in this project, how is it set, and what becomes of a page."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider
+from scrapy.exceptions import CloseSpider
+from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
+
+from scrapy_neardup.addon import Addon
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.extraction import Extraction, load_extractor
+
+from .outcome import MATCH_KEY, VERDICT_KEY
+from .page import Page
+from .settings import CrawlOptions, is_enabled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy.http import Response
+    from scrapy.settings import BaseSettings
+
+_LISTS = ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES")
+
+
+def examine(settings: BaseSettings) -> Iterator[tuple[bool, str]]:
+    """Yield a line for each thing that matters, and whether it is as it should be."""
+    on = any(
+        load_object(each) is Addon for each, order in settings.getdict("ADDONS").items() if order is not None
+    )
+    yield on, f"add-on     {'on' if on else _why_off()}"
+    applied = settings.copy()
+    if on:
+        Addon().update_settings(applied)
+    for name in _LISTS:
+        ours = {each: order for each, order in applied.getdict(name).items() if "NearDup" in str(each)}
+        orders = [f"{_name(each)} at {order}" for each, order in ours.items() if order is not None]
+        yield bool(orders), f"{name.lower():22} {', '.join(orders) or 'none of this package'}"
+    try:
+        enabled = is_enabled(settings)
+        options = CrawlOptions.from_settings(settings)
+        yield enabled, f"settings   {'no mistake' if enabled else 'NEARDUP_ENABLED switches all off'}"
+        extractor = load_extractor(options.extractor)
+    except NearDupError as error:
+        yield False, f"settings   {error}"
+        return
+    yield (
+        True,
+        f"policy     {options.policy}; revisits: {options.revisits}; preset: {options.preset or 'none'}",
+    )
+    index = options.store or options.dir or "none is kept: set NEARDUP_DIR to know pages of earlier crawls"
+    yield True, f"index      {index}"
+    yield (
+        True,
+        f"extractor  {extractor.identity}, {options.processes} workers, {options.extract_timeout:g} s a page",
+    )
+    yield True, f"report     {options.report or 'none: set NEARDUP_REPORT to see each copy'}"
+
+
+def _name(component: object) -> str:
+    return getattr(component, "__name__", str(component).rpartition(".")[2])
+
+
+def _why_off() -> str:
+    """Say why the add-on is off: a new project has ``ADDONS = {}`` below the line of the user."""
+    remedy = 'off: put ADDONS = {"scrapy_neardup.Addon": 700} into the settings'
+    try:
+        source = inspect.getsource(import_module(os.environ.get("SCRAPY_SETTINGS_MODULE", "")))
+    except (ImportError, OSError, TypeError, ValueError):
+        return remedy
+    lines = [
+        node.lineno
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and any(getattr(each, "id", "") == "ADDONS" for each in node.targets)
+    ]
+    if len(lines) < 2:
+        return remedy
+    return f"off: ADDONS in line {lines[-1]} of the settings overrides line {lines[0]}: delete one of them"
+
+
+class Visit(Spider):
+    """Visits one page, says what became of it, and has it forgotten."""
+
+    name = "neardup_doctor"
+    url = ""
+
+    async def start(self) -> Any:
+        yield Request(self.url, self.parse, errback=self.failed, meta={"neardup": "tag"}, dont_filter=True)
+
+    def parse(self, response: Response) -> Any:
+        kind = (response.headers.get("Content-Type") or b"no type").decode("latin-1")
+        print(f"download   {response.status}, {kind}, {len(response.body):,} bytes: {response.url}")
+        assert response.request is not None
+        outcome = Page.in_progress[response.request].outcome
+        if not isinstance(outcome, Extraction):
+            print(f"main text  not looked for: {outcome}")
+        elif outcome.signature is None:
+            print(f"main text  none: {outcome.reason} {outcome.detail or ''}")
+        else:
+            print(f"main text  {outcome.signature.tokens} words, in {outcome.seconds:.2f} s")
+        match = response.meta.get(MATCH_KEY)
+        told = f", repeats {match['url']} (similarity {match['similarity']})" if match else ""
+        print(f"verdict    {response.meta.get(VERDICT_KEY, 'none')}{told}")
+        raise CloseSpider("seen")  # so that the page is not kept in the index
+
+    def failed(self, failure: Any) -> None:
+        print(f"download   failed: {failure.getErrorMessage()}")
+
+
+def settings_of_visit(settings: BaseSettings) -> Settings:
+    """Return the settings in which `Visit` crawls: it empties no index, and takes part in no job."""
+    changed = Settings()
+    changed.setdict(settings.copy_to_dict(), priority="project")
+    folder = CrawlOptions.from_settings(settings).dir
+    changed.setdict(
+        {
+            "JOBDIR": None,
+            "NEARDUP_DIR": folder and str(folder.absolute()),
+            "NEARDUP_RESET": False,
+            "FEEDS": {},
+        },
+        priority="cmdline",
+    )
+    return changed

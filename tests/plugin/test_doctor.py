@@ -1,0 +1,56 @@
+"""`scrapy neardup doctor` says whether detection is on, and judges a page without keeping it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+ADDONS = 'ADDONS = {"scrapy_neardup.Addon": 700}\n'
+
+
+@pytest.fixture
+def doctor(tmp_path, environment):
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = some\n")
+
+    def run(settings, *arguments):
+        (tmp_path / "some.py").write_text(settings)
+        command = [sys.executable, "-m", "scrapy", "neardup", *arguments]
+        ended = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+        )
+        assert "Traceback" not in ended.stderr
+        return ended.returncode, ended.stdout.splitlines()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "said"),
+    [
+        (ADDONS, 0, "ok add-on     on"),
+        (ADDONS + "ADDONS = {}\n", 1, "!! add-on     off: ADDONS in line 2 of the settings overrides line 1"),
+        ("", 1, "!! add-on     off: put ADDONS"),
+        (
+            ADDONS + "NEARDUP_POLCY = 'tag'\n",
+            1,
+            "!! settings   There is no setting NEARDUP_POLCY: did you mean",
+        ),
+        (ADDONS + "NEARDUP_ENABLED = False\n", 1, "!! settings   NEARDUP_ENABLED switches all off"),
+    ],
+)
+def test_what_is_wrong(doctor, settings, code, said):
+    ended, lines = doctor(settings, "doctor")
+    assert ended == code
+    assert [line for line in lines if line.startswith(said)], lines
+    assert len(lines) <= 10
+
+
+def test_a_page_is_judged_and_not_kept(doctor, site, tmp_path):
+    settings = f"{ADDONS}NEARDUP_DIR = {str(tmp_path / 'index')!r}\nNEARDUP_EXTRACTOR = 'plain'\n"
+    for _ in range(2):
+        code, lines = doctor(settings, "doctor", "--url", site.article("/a"))
+        assert code == 0
+        assert [line.split()[0] for line in lines[-3:]] == ["download", "main", "verdict"]
+        assert lines[-1].split()[1] == "unique"
