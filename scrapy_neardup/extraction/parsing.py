@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 _END = re.compile(r"</(?:html|body)\s*>", re.IGNORECASE)
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]{0,1000}>?", re.IGNORECASE)
+#: A tag of thousands of attributes, which take libxml2 quadratic time; and what it is if it is one.
+_MAYBE_LONG = re.compile(r"<[a-z][^<>]{4096}", re.IGNORECASE)
+_LONG = regex.compile(
+    r"""<([a-z][^\s/<>"']*+)(?:[^<>"']|"[^"]*+"|'[^']*+'){4096,}+>?+""", regex.IGNORECASE | regex.V1
+)
 #: What libxml2 says last of a page that it has read in part: one that nests 255 elements, or has a text of
 #: 10 MB.
 _LIMIT = "XML_PARSE_HUGE"
@@ -64,6 +69,8 @@ def parsed_whole(html: str) -> tuple[_Element | None, bool]:
 
 
 def _parsed(html: str, huge_tree: bool) -> tuple[_Element | None, etree.HTMLParser]:
+    if _MAYBE_LONG.search(html):
+        html = _LONG.sub(r"<\1>", html)
     # What libxml2 is told is the encoding counts more than what the page says. Of text, lxml refuses that of
     # a page that begins with an XML declaration, and takes quadratic time to look for one.
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=huge_tree)

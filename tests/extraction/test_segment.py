@@ -13,8 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
+from scrapy_neardup.extraction import Page
 from scrapy_neardup.extraction.libraries import Plain
 from scrapy_neardup.extraction.segment import Segment
+from scrapy_neardup.extraction.task import extract
+from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.main_text import MainText
 from tests.examples import examples
 
@@ -372,6 +375,34 @@ def test_it_takes_linear_time(unit: str) -> None:
     seconds(1000)
     # Quadratic time would be 64 times as much.
     assert seconds(160_000) < 25 * max(seconds(20_000), 0.02)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<dt>a<dd>b",
+        "<table><tr><td>a",
+        "a<br>",
+        "<a href=x>y</a>",
+        "<div><div><div>x</div></div></div>",
+        "<ul><li>a</ul>",
+    ],
+)
+def test_a_crafted_page_takes_two_seconds_a_megabyte_at_most(unit: str) -> None:
+    html = page(ARTICLE[:200] + unit * (250_000 // len(unit)))
+    started = time.process_time()
+    extract(Page(html.encode(), "http://a/", "text/html; charset=utf-8"), segment, Fingerprinter())
+    assert time.process_time() - started < 1  # .05 to .5 s; Trafilatura takes up to 4
+
+
+def test_one_element_of_many_attributes_takes_linear_time() -> None:
+    attributes = " ".join(f"a{number}=1" for number in range(100_000))
+    html = page(f"{ARTICLE}<div {attributes}>x</div>")
+    started = time.process_time()
+    assert extracted(html).text.split("\n") == OWN
+    assert time.process_time() - started < 3  # .1 s; libxml2 takes minutes
+    data = "{'a': '<b>'} " * 9000
+    assert extracted(page(f'<div data-state="{data}">{ARTICLE}</div>')).text.split("\n") == OWN
 
 
 def test_a_long_address_over_many_lines_takes_linear_time() -> None:
