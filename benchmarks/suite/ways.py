@@ -100,7 +100,7 @@ def shares(loaded: Loaded, column: Column, seeds: int) -> dict[str, list[np.ndar
     for seed in range(seeds if column.several else 1):
         judge = changed(judge_with(texts, options, seed), column)
         with constants(dict(column.rules)):
-            orders = judge_orders(judge.judge, judge.documents, a, b)
+            orders = judge_orders(judge, a, b)
         longer_first.append(orders.longer_first)
         shorter_first.append(orders.shorter_first)
     found = {column.title: longer_first}

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.fingerprint import Features
-    from scrapy_neardup.index import Documents
     from scrapy_neardup.matching.matcher import Judgement
     from scrapy_neardup.options import DetectionOptions
 
@@ -121,10 +120,10 @@ class Orders(NamedTuple):
     shorter_first: NDArray[np.bool_]
 
 
-def judge_orders(judge: Callable[[Rows, Rows], Judgement], documents: Documents, a: Rows, b: Rows) -> Orders:
-    """Have *judge* judge the pairs of rows *a* and *b* (int64[n] each) of *documents* in both orders."""
-    one, other = judge(a, b), judge(b, a)
-    shingles = documents.records["shingles"]
+def judge_orders(judge: PairJudge, a: Rows, b: Rows) -> Orders:
+    """Judge the pairs of rows *a* and *b* (int64[n] each) in both orders."""
+    one, other = judge.judge(a, b), judge.judge(b, a)
+    shingles = judge.documents.records["shingles"]
     longer = shingles[b] >= shingles[a]
     return Orders(one, np.where(longer, one.near, other.near), np.where(longer, other.near, one.near))
 
@@ -230,5 +229,4 @@ def worst(pairs: LabelledPairs, orders: Orders, count: int) -> list[int]:
     # A different pair is the more wrong the more alike it seemed, a missed one the less.
     degree = np.where(labels == DIFFERENT, 1 + alike, 1 - alike + (labels == SAME))
     rows = np.flatnonzero(wrong)
-    found_worst: list[int] = rows[np.argsort(-degree[rows], kind="stable")][:count].tolist()
-    return found_worst
+    return [*rows[np.argsort(-degree[rows], kind="stable")][:count].tolist()]

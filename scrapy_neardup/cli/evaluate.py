@@ -83,7 +83,7 @@ def evaluate(
     with progress("Fingerprinting") as bar:
         for drawn in [(seed + number) % 2**32 for number in range(seeds)]:
             judge = on.judge_with(texts, options, drawn, lambda done: bar(done, len(texts)))
-            orders[drawn] = on.judge_orders(judge.judge, judge.documents, a, b)
+            orders[drawn] = on.judge_orders(judge, a, b)
             if worst and drawn == seed:
                 wrong = [*_worst(labelled, texts, orders[drawn], judge, worst)]
     result = on.score(labelled, [*orders.values()])

@@ -155,15 +155,6 @@ def test_equal_keys(entries: list[tuple[int, int]], most: int, chunk: int) -> No
         assert {*pairs} == in_common(rows, most)
 
 
-def test_a_key_that_all_share_costs_one_pair_a_document() -> None:
-    count = 300_000
-    keys = np.concatenate((np.full(count, 5, np.uint64), np.arange(count).astype(np.uint64) // 2 + 10))
-    started = time.process_time()
-    pairs = np.concatenate([*equal_keys(keys, np.tile(np.arange(count), 2))])
-    assert time.process_time() - started < 15  # takes 0.3
-    assert len(pairs) == count - 1 + count // 2 - 1
-
-
 def corpus() -> list[Text]:
     """Return texts of two sites and of none, each with copies of several degrees, in a mixed order."""
     texts = []
@@ -242,21 +233,6 @@ def test_which_pairs_of_a_template_are_listed_depends_on_no_order() -> None:
     rest = np.concatenate((first, order[len(a) // 2 :]))
     again = rest[most_alike(a[rest], b[rest], similarity[rest])]
     assert {*again.tolist()} == expected
-
-
-def test_the_distance_of_equal_texts_depends_on_no_other_pair() -> None:
-    # Of the same words, but in the second text a third of them stand in short lines.
-    words = text(1, 150).split()
-    lines = [" ".join(words[start : start + 3]) for start in range(100, 150, 3)]
-    texts = [" ".join(words), "\n".join([" ".join(words[:100]), *lines])]
-    judge = judge_of([Text("", each, "") for each in (*texts, text(2))], "simhash+anchors")
-    fingerprints = judge.documents.records["fingerprint"]
-    assert fingerprints[0] != fingerprints[1]
-    alone = judge.judge(np.array([0]), np.array([1]))
-    among = judge.judge(np.array([0, 0]), np.array([1, 2]))
-    assert alone.exact[0]
-    assert among.exact[0]
-    assert alone.distance[0] == among.distance[0] == 0
 
 
 def test_rejected_pairs_are_those_that_are_alike_enough() -> None:

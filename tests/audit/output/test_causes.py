@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.output.causes import MOST, Cause, find_causes
+from scrapy_neardup.audit.output.causes import Cause, find_causes
 from scrapy_neardup.audit.urls import split_url
 
 
@@ -61,12 +61,6 @@ def test_path_of_nearly_all_pages_is_left_out() -> None:
         assert {name for _, name in found(groups + others)} == name
 
 
-def test_path_that_repeats_less_than_usual_is_left_out() -> None:
-    groups = [[f"https://a.example/x/{i}", f"https://b.example/y/{i}"] for i in range(20)]
-    groups.append([f"https://a.example/x/{i}" for i in range(20, 23)])  # two repeats of 23 pages
-    assert {name for kind, name in found(groups) if kind == "path"} == {"b.example/y/{number}"}
-
-
 def test_names_become_variables_when_they_are_many() -> None:
     others = [[f"https://b.example/{i}"] for i in range(10)]
 
@@ -76,12 +70,3 @@ def test_names_become_variables_when_they_are_many() -> None:
 
     assert paths(["news", "sport"]) == set()  # one repeat each is chance
     assert paths([f"user{chr(97 + i)}" for i in range(20)]) == {"a.example/{name}/{number}"}
-
-
-def test_most_repeats_first_and_not_too_many() -> None:
-    groups = [
-        [f"https://a.example/{i}", *(f"https://a.example/{i}?p{j}=1" for j in range(80))] for i in range(3)
-    ]
-    causes = [cause for cause in found(groups).values() if cause.kind == "parameter"]
-    assert len(causes) == MOST
-    assert [cause.repeats for cause in causes] == sorted((cause.repeats for cause in causes), reverse=True)
