@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HASTY = replace(
-    SMALL, group_seconds=60.0, first_retry_seconds=0.01, last_retry_seconds=0.01, disk_wait_seconds=2.0
+    SMALL, group_seconds=60.0, commit_retry_seconds=0.01, upkeep_retry_seconds=0.01, disk_wait_seconds=2.0
 )
 #: So many documents are in the index before most workloads.
 BEFORE = 60

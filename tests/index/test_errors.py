@@ -67,7 +67,7 @@ def fails(use: Callable[[], Any]) -> bool:
 
 
 TUNING = replace(
-    SMALL, group_seconds=0.0, first_retry_seconds=0.001, last_retry_seconds=0.001, transaction_bytes=2048
+    SMALL, group_seconds=0.0, commit_retry_seconds=0.001, upkeep_retry_seconds=0.001, transaction_bytes=2048
 )
 
 USES: dict[str, Callable[[LmdbIndex], Any]] = {

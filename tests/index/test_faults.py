@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
-HASTY = Tuning(group_seconds=0.0, first_retry_seconds=0.01, last_retry_seconds=0.01, backlog_documents=10)
+HASTY = Tuning(group_seconds=0.0, commit_retry_seconds=0.01, upkeep_retry_seconds=0.01, backlog_documents=10)
 
 
 def store(index: LmdbIndex, *numbers: int) -> None:
@@ -138,7 +138,7 @@ index.close()
 def test_maintenance_that_fails_is_reported_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tuning = replace(SMALL, group_seconds=0.0, first_retry_seconds=0.01, last_retry_seconds=0.05)
+    tuning = replace(SMALL, group_seconds=0.0, commit_retry_seconds=0.01, upkeep_retry_seconds=0.05)
     flush, calls = compaction._flush, []
 
     def fail(*arguments: Any) -> Iterator[None]:

@@ -121,7 +121,7 @@ def fail(call: str) -> None:
 
 
 def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(tmp_path: Path, flaky: Flaky) -> None:
-    tuning = replace(PATIENT, first_retry_seconds=60.0)
+    tuning = replace(PATIENT, commit_retry_seconds=60.0)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         index.add(documents([50], ["u50"]))
         store(index, 1, 2)
@@ -143,7 +143,7 @@ def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(tmp_path: P
 
 
 def test_a_commit_that_has_failed_is_tried_again_by_itself(tmp_path: Path, flaky: Flaky) -> None:
-    tuning = replace(SMALL, group_seconds=0.0, first_retry_seconds=0.02, last_retry_seconds=0.04)
+    tuning = replace(SMALL, group_seconds=0.0, commit_retry_seconds=0.02, upkeep_retry_seconds=0.04)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         flaky.hook = fail
         store(index, 1)
@@ -152,7 +152,7 @@ def test_a_commit_that_has_failed_is_tried_again_by_itself(tmp_path: Path, flaky
         flaky.hook = None
         wait(lambda: not index.gauges()["degraded"])
         assert index.gauges()["backlog"] == 0
-    patient = replace(tuning, first_retry_seconds=60.0, last_retry_seconds=60.0)
+    patient = replace(tuning, commit_retry_seconds=60.0, upkeep_retry_seconds=60.0)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=patient)) as index:
         flaky.hook = fail
         store(index, 2)

@@ -77,7 +77,7 @@ def opened(path: Path) -> Iterator[tuple[Environment, Header]]:
 @contextlib.contextmanager
 def _environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
     """Open the environment of the index in *path*; the caller has seen to it that it may be used."""
-    environment = Environment(path, readahead=True)
+    environment = Environment(path)
     try:
         with environment.read() as transaction:
             header = read_header(environment, transaction)

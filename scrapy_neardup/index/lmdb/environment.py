@@ -41,9 +41,6 @@ DATABASES = ("meta", "log", "documents", "runs", "dead")
 MAX_READERS = 1024
 #: Opening the file may fail so often because another process opens or closes it at the same moment.
 BUSY_OPENINGS = 50
-#: After so many commits the slots of readers that died are freed. Until then LMDB uses no page again that
-#: they could still read.
-READER_CHECK_COMMITS = 64
 FORKED = (
     "The index was opened before a fork, which LMDB does not survive: close it before the fork, or start "
     'child processes by multiprocessing\'s method "spawn" or "forkserver".'
@@ -65,10 +62,9 @@ class Tuning:
     #: the commit itself, that keeps what a crash forgets below 1,000 documents or one second.
     group_documents: int = 1000
     group_seconds: float = 0.5
-    #: The writer waits so long after a first failed commit, then twice as long after each further one, up to
-    #: the last value. Maintenance that has failed waits that long, too.
-    first_retry_seconds: float = 1.0
-    last_retry_seconds: float = 30.0
+    #: A failed commit is tried again after so long, maintenance that has failed after the other.
+    commit_retry_seconds: float = 2.0
+    upkeep_retry_seconds: float = 30.0
     #: So many documents are kept in memory while the disk cannot be written. Beyond them the oldest are
     #: forgotten.
     backlog_documents: int = 100_000
@@ -110,12 +106,12 @@ DEFAULT = Tuning()
 class Environment:
     """The open LMDB environment of the index in directory *path*, or of a scratch index if that is None.
 
-    *readahead* suits those who read the whole file. Raises `IndexUnavailable` or `IndexCorrupted` if it
-    cannot be opened. All methods may be called from any thread. Whoever takes several locks takes them in
-    this order: `compaction_lock`, `lock`, then the one of a write transaction.
+    Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened. All methods may be called from any
+    thread. Whoever takes several locks takes them in this order: `compaction_lock`, `lock`, then the one of a
+    write transaction.
     """
 
-    def __init__(self, path: Path | None, tuning: Tuning = DEFAULT, *, readahead: bool = False) -> None:
+    def __init__(self, path: Path | None, tuning: Tuning = DEFAULT) -> None:
         self.scratch = path is None
         self.tuning = tuning
         self.path = Path(tempfile.mkdtemp(prefix="neardup-")) if path is None else path
@@ -125,10 +121,8 @@ class Environment:
         self.lock = threading.RLock()
         #: All snapshots, whose transactions a forked child must not end.
         self.readers: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._readahead = readahead
         self._writing = threading.RLock()
         self._pid = os.getpid()
-        self._commits = 0
         try:
             with translated(self.path, "opened"):
                 if path is not None:
@@ -160,13 +154,8 @@ class Environment:
         This blocks while others write.
         """
         self.require_same_process()
-        with self._writing:
-            with self._env.begin(write=True, buffers=True) as transaction:
-                result = work(transaction)
-            self._commits += 1
-            if self._commits % READER_CHECK_COMMITS == 0:
-                self.reader_check()
-            return result
+        with self._writing, self._env.begin(write=True, buffers=True) as transaction:
+            return work(transaction)
 
     def last_transaction(self) -> int:
         """Return the number of the last commit by any process."""
@@ -224,7 +213,7 @@ class Environment:
                     metasync=False,
                     writemap=False,
                     meminit=False,
-                    readahead=self._readahead,
+                    readahead=False,
                     lib_version=0,
                 )
                 break

@@ -61,6 +61,8 @@ class LmdbIndex(LocalIndex):
         tuning: Tuning = DEFAULT,
     ) -> None:
         self.path = path
+        #: How many have opened it and not closed it.
+        self.users = 1
         self._closed = False
         where = Path(tempfile.gettempdir()) if path is None else path
         with translated(where, "opened"), contextlib.ExitStack() as undo:
@@ -162,15 +164,23 @@ class LmdbIndex(LocalIndex):
             yield reader
 
     def close(self) -> None:
-        """Write what is confirmed, drop what is pending, and close.
+        """Write what is confirmed, and if this is the last user, drop what is pending, and close.
 
         Raises `IndexUnavailable` if writing failed.
         """
-        if self._environment.forked:
+        if self._environment.forked or self._closed:
             return
-        with self.lock:
-            if self._closed:
+        with _lock:  # nobody may open it again before it is closed
+            self.users -= 1
+            if not self.users:
+                if _open.get(self.path) is self:
+                    del _open[self.path]
+                self._close()
                 return
+        self.flush()
+
+    def _close(self) -> None:
+        with self.lock:
             self._closed = True
         ended = self._writer.stop()
         lost, snapshot = self._memtable.changes, self._memtable.snapshot
@@ -199,10 +209,10 @@ class LmdbIndex(LocalIndex):
         return translated(self._environment.path, what)
 
 
-_open: dict[Path, SharedIndex] = {}
+_open: dict[Path | None, LmdbIndex] = {}
 _lock = threading.Lock()
 #: In a child: what the parent had open, kept so that it is never finalised.
-_inherited: list[SharedIndex] = []
+_inherited: list[LmdbIndex] = []
 
 
 def _after_fork_in_child() -> None:
@@ -217,26 +227,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-class SharedIndex(LmdbIndex):
-    """An `LmdbIndex` with several users, which closes when the last of them closes it."""
-
-    #: How many calls of `open_directory` have returned it and were not followed by a `close`.
-    users = 0
-
-    def close(self) -> None:
-        """Close the index if this is its last user. Otherwise only write what is confirmed."""
-        if self._environment.forked:
-            return
-        with _lock:
-            self.users -= 1
-            if self.users == 0:
-                if self.path is not None:
-                    _open.pop(self.path, None)
-                super().close()
-                return
-        self.flush()
-
-
 def open_directory(
     path: str | os.PathLike[str] | None,
     wanted: Header | None,
@@ -244,7 +234,7 @@ def open_directory(
     ignore: Collection[str],
     window: float,
     reset: bool,
-) -> SharedIndex:
+) -> LmdbIndex:
     """Open the index in directory *path*, or return the one that this process has open.
 
     With None it is a new scratch index. Each call needs its own `close`. For the other arguments and for
@@ -252,14 +242,14 @@ def open_directory(
     """
     where = None if path is None else Path(path).expanduser().resolve()
     with _lock:
-        index = _open.get(where) if where is not None and not reset else None
+        index = None if where is None or reset else _open.get(where)
         if index is None:
-            index = SharedIndex(where, wanted, ignore=ignore, window=window, reset=reset)
+            index = LmdbIndex(where, wanted, ignore=ignore, window=window, reset=reset)
             if where is not None:
                 _open[where] = index
-        else:
-            index.require_open()
-            if wanted is not None:
-                index.header.require(wanted, str(where), ignore)
+            return index
+        index.require_open()
+        if wanted is not None:
+            index.header.require(wanted, str(where), ignore)
         index.users += 1
         return index

@@ -27,37 +27,22 @@ logger = logging.getLogger(__name__)
 
 
 class Retry:
-    """The failures in a row of one kind of work.
+    """The failures of one kind of work: the first in a row is logged with *complaint*."""
 
-    The first is logged with *complaint*, and followed by a wait of *first_seconds*; each further one by a
-    wait twice as long, up to *last_seconds*.
-    """
-
-    def __init__(self, complaint: str, first_seconds: float, last_seconds: float) -> None:
+    def __init__(self, complaint: str) -> None:
         self._complaint = complaint
-        self._first_seconds = self._next_seconds = first_seconds
-        self._last_seconds = last_seconds
         #: The error of the last try, None if it succeeded.
         self.error: Exception | None = None
         #: The time, by `time.monotonic`, from which on to try again.
         self.at = clock.LONG_AGO
 
-    def failed(self, error: Exception) -> None:
-        """Keep *error*, and set the time of the next try.
-
-        It is logged with a traceback unless it is one that a disk or LMDB may raise.
-        """
+    def failed(self, error: Exception, seconds: float) -> None:
+        """Keep *error*; the next try is *seconds* away. One that is not of a disk has a traceback."""
         if self.error is None:
             expected = isinstance(error, (NearDupError, lmdb.Error, OSError, MemoryError))
             logger.error("%s %s", self._complaint, reason(error), exc_info=not expected)
         self.error = error
-        self.at = time.monotonic() + self._next_seconds
-        self._next_seconds = min(self._last_seconds, 2 * self._next_seconds)
-
-    def succeeded(self) -> None:
-        """Begin anew."""
-        self.error = None
-        self._next_seconds = self._first_seconds
+        self.at = time.monotonic() + seconds
 
 
 class Writer:
@@ -78,14 +63,11 @@ class Writer:
         #: How many flushes were asked for, and how many of them are done.
         self._flushes = self._flushed = 0
         self._closing = False
-        first, last = self._tuning.first_retry_seconds, self._tuning.last_retry_seconds
         where = f"The index in {environment.path} cannot be"
         self._commits = Retry(
-            f"{where} written; the crawl goes on, fingerprints are kept in memory and tried again",
-            first,
-            last,
+            f"{where} written; the crawl goes on, fingerprints are kept in memory and tried again"
         )
-        self._tries = Retry(f"{where} maintained; the crawl goes on, searches become slower", last, last)
+        self._upkeep = Retry(f"{where} maintained; the crawl goes on, searches become slower")
         #: How many documents this process has removed since the last maintenance.
         self._removed = 0
         #: The time from which on to look for expired runs again.
@@ -147,7 +129,7 @@ class Writer:
     def degraded(self) -> bool:
         """Whether commits or the maintenance fail, or a commit takes too long."""
         since, late = self._waiting_since, time.monotonic() - self._tuning.disk_wait_seconds
-        failing = self._commits.error is not None or self._tries.error is not None
+        failing = self._commits.error is not None or self._upkeep.error is not None
         return failing or (since is not None and since < late)
 
     # The thread
@@ -169,10 +151,10 @@ class Writer:
             if due:
                 while self._commit():
                     pass
-                self._commits.succeeded()
+                self._commits.error = None
         except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
             with self._environment.lock:
-                self._commits.failed(error)
+                self._commits.failed(error, self._tuning.commit_retry_seconds)
                 self.counts["commit_errors"] += 1
                 self._forget_oldest()
         with self._wake:
@@ -233,24 +215,25 @@ class Writer:
         expires = int(clock.now() - self._window) if self._window else 0
         self._removed = 0
         yield from maintain(self._environment, self._memtable.snapshot.header, expires)
-        with self._environment.lock:  # without it, another thread might just reopen the environment
+        with self._environment.lock:
             self._memtable.look()
-            self._environment.reader_check()
 
     def _maintain(self) -> None:
         """Refresh the index, and take the next step of the maintenance, or the first one if it is due."""
         try:
             with self._environment.lock:
-                self._memtable.look()  # an older view keeps LMDB from using pages again
+                # An older view keeps LMDB from using pages again, and so does a reader that died.
+                self._memtable.look()
+                self._environment.reader_check()
                 if self._steps is None and self._maintenance_due():
                     self._steps = self.maintenance()
             if self._steps is not None and next(self._steps, self) is self:  # they have come to their end
                 self._steps = None
-                self._tries.succeeded()
+                self._upkeep.error = None
         except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
             self._steps = None
             with self._environment.lock:
-                self._tries.failed(error)
+                self._upkeep.failed(error, self._tuning.upkeep_retry_seconds)
 
     def _maintenance_due(self) -> bool:
         """Whether the log is long, many were removed, the last try has failed, or runs may have expired.
@@ -258,13 +241,13 @@ class Writer:
         Needs the lock.
         """
         now = time.monotonic()
-        if now < self._tries.at:
+        if now < self._upkeep.at:
             return False
         if self._window and now >= self.expire_at:
             self.expire_at = now + self._tuning.expiry_seconds
             return True
         many = max(self._memtable.unflushed, self._removed) >= self._tuning.flush_documents
-        return many or self._tries.error is not None
+        return many or self._upkeep.error is not None
 
     def _forget_oldest(self) -> None:
         """Drop the oldest documents beyond those that may wait for the disk. Needs the lock."""
