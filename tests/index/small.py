@@ -23,7 +23,6 @@ SMALL = Tuning(
     block_documents=8,
     partition_entries=16,
     partition_bytes=1 << 14,
-    probes_at_once=8,
     dense_probes=1,
     candidates_at_once=16,
 )

@@ -91,9 +91,7 @@ class Tuning:
     partition_bytes: int = 1 << 26
     #: The temporary numbers of so many documents still lead to them once they have their numbers on disk.
     aliases: int = 1 << 16
-    #: Up to so many probes are looked up one by one, and what they find is compared at once. From so many
-    #: for each partition of a table, NumPy looks them up faster, partition by partition.
-    probes_at_once: int = 256
+    #: From so many probes for each partition of a table, NumPy looks them up faster, partition by partition.
     dense_probes: int = 8
     #: So many candidates are compared at a time, which bounds the memory of a batch (8 M take some 200 MB).
     candidates_at_once: int = 1 << 23

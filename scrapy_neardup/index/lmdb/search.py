@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from .snapshot import Snapshot
 
 
-#: The entries of a partition that share a prefix with a probe of a key: position of the key in the query, the
-#: key as the table permutes it, the partition, where these entries start, where they stop, the probe, and the
-#: bits of the prefix.
-Range = tuple[int, int, Entries, int, int, int, int]
+#: The entries of a partition that share a prefix with a probe of a key: the key as the table permutes it, the
+#: partition, where these entries start, where they stop, the probe, and the bits of the prefix.
+Range = tuple[int, Entries, int, int, int, int]
 #: Of documents of one key, so many are looked at together.
 PIECE = 1 << 10
 
@@ -60,7 +59,11 @@ def search_near(reader: Snapshot, family: int, keys: NDArray[np.uint64], distanc
     if len(keys) > 1 and probes > reader.tuning.dense_probes * partitions:
         found = _search_many(reader, family, keys, distance)
     else:
-        found = _search_few(reader, family, keys.tolist(), distance)
+        found = (
+            part._replace(query=part.query + position)
+            for position, key in enumerate(keys.tolist())
+            for part in search_one(reader, family, key, distance, 0)[0]
+        )
     for matches in found:
         yield matches.take(~is_member(matches.document, reader.dead)) if len(reader.dead) else matches
 
@@ -73,41 +76,29 @@ def search_one(
     A document may come several times. At most *compared* entries are compared, unless that is 0. If there are
     more, those that share the longest prefixes with the key are taken, and True is returned besides.
     """
-    ranges: list[Range] = []
-    size = _find_ranges(reader, family, 0, key, distance, ranges)
-    too_many = bool(compared) and size > compared
+    ranges = _ranges(reader, family, key, distance)
+    too_many = bool(compared) and sum(each[3] - each[2] for each in ranges) > compared
     if too_many:
         ranges = _narrowed(ranges, compared)
-    return list(_compare(ranges, distance)), too_many
+    if not ranges:
+        return [], too_many
+    stored = np.concatenate([entries.keys[start:stop] for _, entries, start, stop, _, _ in ranges])
+    wanted = np.array([each[0] for each in ranges], np.uint64)
+    bits = np.bitwise_count(stored ^ wanted.repeat([stop - start for _, _, start, stop, _, _ in ranges]))
+    (near,) = (bits <= distance).nonzero()
+    if not len(near):
+        return [], too_many
+    documents = np.concatenate([entries.documents[start:stop] for _, entries, start, stop, _, _ in ranges])
+    found = Matches(np.zeros(len(near), np.int64), documents[near].astype(np.int64), bits[near])
+    return [found], too_many
 
 
-def _search_few(reader: Snapshot, family: int, keys: list[int], distance: int) -> Iterator[Matches]:
-    """Find the range of each probe by bisection, and compare the entries of hundreds of ranges at once."""
-    tuning = reader.tuning
-    probes_of_key = sum(map(len, reader.header.families[family].tables.flips(distance)))
-    ranges: list[Range] = []
-    probes = size = 0
-    for position, key in enumerate(keys):
-        size += _find_ranges(reader, family, position, key, distance, ranges)
-        probes += probes_of_key
-        if probes >= tuning.probes_at_once or size > tuning.candidates_at_once:
-            yield from _compare(ranges, distance)
-            ranges, probes, size = [], 0, 0
-    yield from _compare(ranges, distance)
-
-
-def _find_ranges(
-    reader: Snapshot, family: int, position: int, key: int, distance: int, ranges: list[Range]
-) -> int:
-    """Append the range of each probe of *key* in each table of each run to *ranges*.
-
-    Returns their entries in all.
-    """
+def _ranges(reader: Snapshot, family: int, key: int, distance: int) -> list[Range]:
+    """Return the range of each probe of *key* in each table of each run."""
     tables, first = reader.header.families[family].tables, reader.header.first_table[family]
-    cuts = reader.cuts[family]
-    size = 0
+    cuts, ranges = reader.cuts[family], []
     for table, (permuted, flips, bits) in enumerate(
-        zip(tables.permute(key), tables.flips(distance), tables.prefix_bits, strict=True)
+        zip(tables.permute(key), tables.flips(distance), tables.prefix_bits, strict=True), first
     ):
         suffix = (1 << (64 - bits)) - 1
         for flip in flips:
@@ -115,33 +106,13 @@ def _find_ranges(
             high = probe | suffix
             low = high ^ suffix
             for run, cut in cuts:
-                entries, values, starts, shift, mask = reader.partition(
-                    run, cut, first + table, low >> (64 - cut)
-                )
+                entries, values, starts, shift, mask = reader.partition(run, cut, table, low >> (64 - cut))
                 place = (low >> shift) & mask
                 start = bisect_left(values, low, starts[place], starts[place + 1])
                 stop = bisect_right(values, high, start, starts[((high >> shift) & mask) + 1])
                 if start < stop:
-                    ranges.append((position, permuted, entries, start, stop, probe, bits))
-                    size += stop - start
-    return size
-
-
-def _compare(ranges: list[Range], distance: int) -> Iterator[Matches]:
-    """Compare the key of each of *ranges* with its entries; yields those within *distance* bits."""
-    if not ranges:
-        return
-    sizes = [stop - start for _, _, _, start, stop, _, _ in ranges]
-    stored = np.concatenate([entries.keys[start:stop] for _, _, entries, start, stop, _, _ in ranges])
-    wanted = np.array([each[1] for each in ranges], np.uint64).repeat(sizes)
-    bits = np.bitwise_count(stored ^ wanted)
-    (near,) = (bits <= distance).nonzero()
-    if len(near):
-        query = np.array([each[0] for each in ranges]).repeat(sizes)
-        documents = np.concatenate(
-            [entries.documents[start:stop] for _, _, entries, start, stop, _, _ in ranges]
-        )
-        yield Matches(query[near], documents[near].astype(np.int64), bits[near])
+                    ranges.append((permuted, entries, start, stop, probe, bits))
+    return ranges
 
 
 def _narrowed(ranges: list[Range], most: int) -> list[Range]:
@@ -151,28 +122,28 @@ def _narrowed(ranges: list[Range], most: int) -> list[Range]:
     """
     for _ in range(64):
         ranges = [longer for each in ranges if (longer := _sharing_more(*each)) is not None]
-        if sum(each[4] - each[3] for each in ranges) <= most:
+        if sum(each[3] - each[2] for each in ranges) <= most:
             return ranges
     # Every entry is equal to its probe, so each table has the same documents. Runs come in order of age.
     probes = {probe for *_, probe, _ in ranges}
     left = dict.fromkeys(probes, most // len(probes))
     cut = []
-    for position, permuted, entries, start, stop, probe, bits in ranges:
+    for permuted, entries, start, stop, probe, bits in ranges:
         size = min(stop - start, left[probe])
         left[probe] -= size
-        cut.append((position, permuted, entries, start, start + size, probe, bits))
+        cut.append((permuted, entries, start, start + size, probe, bits))
     return cut
 
 
 def _sharing_more(
-    position: int, permuted: int, entries: Entries, start: int, stop: int, probe: int, bits: int
+    permuted: int, entries: Entries, start: int, stop: int, probe: int, bits: int
 ) -> Range | None:
     """Return the part of a range that shares a bit more with its probe; None if it is empty."""
     suffix = (1 << max(0, 63 - bits)) - 1
     keys = entries.keys[start:stop]
     low = start + int(keys.searchsorted(np.uint64(probe & ~suffix), "left"))
     high = start + int(keys.searchsorted(np.uint64(probe | suffix), "right"))
-    return (position, permuted, entries, low, high, probe, min(64, bits + 1)) if low < high else None
+    return (permuted, entries, low, high, probe, min(64, bits + 1)) if low < high else None
 
 
 def _search_many(reader: Snapshot, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
