@@ -192,17 +192,6 @@ def test_damage_is_found(path: Path, damage: str) -> None:
     assert any(expected in problem for problem in problems), problems
 
 
-def test_leftovers_of_a_killed_process_are_no_problem(path: Path) -> None:
-    def leave(transaction: lmdb.Transaction) -> None:
-        number = state(transaction, environment.databases).next_run
-        change_state(next_run=number + 1)(transaction, environment.databases)
-        transaction.put(partition_key(number, 0, 0), b"half", db=environment.databases["runs"])
-
-    with opened(path) as (environment, _):
-        environment.write(leave)
-        assert found(environment) == []
-
-
 def test_every_flipped_bit_is_found(path: Path) -> None:
     """In any value."""
     dice = random.Random(5)

@@ -99,14 +99,6 @@ def test_what_is_in_it(tmp_path: Path) -> None:
     assert space["bytes_disk_free"] > 0
 
 
-def test_an_empty_one(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER)):
-        pass
-    found = describe(tmp_path, lambda *_: pytest.fail("there is nothing to read"))
-    assert (found["documents"], found["oldest"], found["newest"]) == (0, None, None)
-    assert found["bytes_per_document"] is None
-
-
 #: A whole block, one of another block, and all of the last block.
 COUNT, REMOVED = 100, {*range(8, 16), 20, *range(96, 100)}
 

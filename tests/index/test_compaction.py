@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from .consistency import check
 from .small import HEADER, SMALL, documents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from scrapy_neardup.index import Documents
@@ -77,23 +76,6 @@ def test_a_run_is_written_again_once_more_than_a_quarter_of_it_was_removed(
             assert ((run,) != before) == again
             assert run.documents == (100 - removed if again else 100)
         assert index.gauges()["documents"] == 101 - removed
-
-
-def test_nothing_is_written_where_there_is_nothing_to_compact(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=BY_HAND)) as index:
-        index.compact()
-        index.add(documents(range(50), [f"u{number}" for number in range(50)]))
-        index.compact()
-        with index.reading() as reader:
-            before, commit = reader.state, reader.commit
-        index.compact()
-        with index.reading() as reader:
-            assert (reader.state, reader.commit) == (before, commit)
-        index.discard([7])
-        index.compact()  # a removed document is a reason to write its run again
-        with index.reading() as reader:
-            (run,) = reader.state.runs
-            assert (run.start, run.stop, run.documents, len(reader.dead)) == (0, 50, 49, 0)
 
 
 TIME = 1_700_000_000
@@ -208,13 +190,6 @@ def test_a_run_stays_behind_one_that_has_a_newer_document(environment: Environme
 
 def numbered(numbers: range) -> Documents:
     return documents([7 * number for number in numbers], [f"u{number}" for number in numbers])
-
-
-def wait(until: Callable[[], object], seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.01)
 
 
 def stored(index: LmdbIndex, size: int) -> list[int]:

@@ -50,14 +50,6 @@ def path(tmp_path: Path) -> Path:
     return where
 
 
-def meta(path: Path, key: bytes, change: dict[str, object]) -> None:
-    with lmdb.open(str(path), max_dbs=4, lib_version=0) as environment:
-        database = environment.open_db(b"meta")
-        with environment.begin(write=True, db=database) as transaction:
-            value = json.loads(transaction.get(key))
-            transaction.put(key, json.dumps({**value, **change}).encode())
-
-
 def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a power cut could leave a note beside a file without a header, which is refused as truncated."""
     flaky, calls = Flaky(monkeypatch), []
@@ -134,12 +126,6 @@ def test_a_lost_data_file_is_no_new_index(path: Path, emptied: bool) -> None:
         assert index.gauges()["documents"] == 0
 
 
-def test_an_empty_file_that_never_was_an_index_becomes_one(tmp_path: Path) -> None:
-    (tmp_path / "data.mdb").touch()
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
-        assert index.gauges()["documents"] == 0
-
-
 def test_garbage(path: Path) -> None:
     size = (path / "data.mdb").stat().st_size
     for garbage in (b"x", b"\0" * size, np.random.default_rng(1).bytes(size), b"SQLite format 3\0" * 512):
@@ -187,15 +173,6 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
             LmdbIndex(where, HEADER)
 
 
-def test_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(**_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    with pytest.raises(IndexUnavailable, match=r"cannot be written \(Permission denied\)"):
-        LmdbIndex(tmp_path, HEADER)
-
-
 def test_network_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directory, "file_system", lambda path: "nfs4")
     with pytest.raises(IndexUnavailable, match=r"network file system \(nfs4\).*local disk"):
@@ -226,24 +203,6 @@ def test_address_space_limit(tmp_path: Path) -> None:
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
     assert (done.stdout.strip(), done.returncode) == ("[0, 1]", 0), done.stderr
-
-
-def test_a_reset_that_fails_in_the_middle_can_be_done_again(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    unlink, calls = Path.unlink, []
-
-    def fail(self: Path, missing_ok: bool = False) -> None:
-        calls.append(self)
-        if len(calls) == 2:
-            raise OSError(5, "Input/output error")
-        unlink(self, missing_ok)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", fail)
-        with pytest.raises(IndexUnavailable, match="Input/output error"):
-            open_index(path, HEADER, reset=True)
-    open_index(path, HEADER).close()
 
 
 def test_reset_while_in_use_is_refused(path: Path) -> None:

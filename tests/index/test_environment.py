@@ -11,7 +11,7 @@ import lmdb
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.lmdb.environment import DATABASES, Environment, Tuning
 
 if TYPE_CHECKING:
@@ -71,13 +71,6 @@ def test_a_file_that_is_larger_than_that_is_mapped_whole(
         assert len(transaction.get(b"key", db=environment.databases["meta"])) == MAP // 4
 
 
-def test_there_is_a_least_that_is_mapped(tmp_path: Path, failing: Callable[..., list[int]]) -> None:
-    sizes = failing(FULL, FULL, FULL)
-    with pytest.raises(IndexUnavailable, match=r"cannot be opened \(Out of memory\): raise the limit"):
-        opened(tmp_path, MAP // 4)
-    assert sizes == [MAP, MAP // 2, MAP // 4]
-
-
 def test_others_that_open_or_close_it_at_the_same_moment_are_waited_for(
     tmp_path: Path, failing: Callable[..., list[int]]
 ) -> None:
@@ -88,26 +81,6 @@ def test_others_that_open_or_close_it_at_the_same_moment_are_waited_for(
     with pytest.raises(IndexUnavailable, match=r"cannot be opened \(Invalid argument\)"):
         opened(tmp_path, MAP)
     assert sizes == [MAP] * 51
-
-
-@pytest.mark.parametrize(
-    ("error", "kind", "said"),
-    [
-        (lmdb.DiskError("Input/output error"), IndexUnavailable, r"\(Input/output error\): free space"),
-        (lmdb.InvalidError("as if"), IndexCorrupted, r"is damaged \(as if\)"),
-        (OSError(13, "Permission denied"), IndexUnavailable, r"\(Permission denied\): "),
-        (MemoryError(), IndexUnavailable, r"\(MemoryError\): raise the limit"),
-    ],
-)
-def test_other_errors_are_told_at_once(
-    tmp_path: Path, failing: Callable[..., list[int]], error: Exception, kind: type[Exception], said: str
-) -> None:
-    """An index that is open in another directory has nothing to do with it."""
-    with closing(Environment(tmp_path / "other")):
-        sizes = failing(error)
-        with pytest.raises(kind, match=said):
-            opened(tmp_path, MAP)
-        assert len(sizes) == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")

@@ -21,7 +21,7 @@ import pytest
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable, NearDupError
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.lmdb.check import check as problems
-from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR
+from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR, translated
 from scrapy_neardup.index.lmdb.layout import number_key
 from tests.index.conformance import reserve
 
@@ -315,3 +315,29 @@ def test_a_log_that_lacks_documents_is_not_flushed(tmp_path: Path, gone: tuple[i
                 assert transaction.delete(number_key(number))
     with closing(LmdbIndex(tmp_path, HEADER)) as index, pytest.raises(IndexCorrupted, match="index check"):
         index.compact()
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (MemoryError(), "ulimit -v"),
+        (lmdb.MapFullError("full"), "ulimit -v"),
+        (lmdb.DiskError("no space"), "free space"),
+        (lmdb.ReadersFullError("full"), "stop some of the processes"),
+        (lmdb.LockError("a lock"), "share a PID namespace"),
+        (lmdb.Error("it is already open in this process"), "use the one that is open"),
+        (lmdb.Error("odd"), "index check"),
+        (OSError(errno.ENOSPC, "No space left on device"), "free space"),
+        (OSError(errno.EACCES, "Permission denied"), "permissions"),
+        (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
+        (lmdb.CorruptedError("broken"), "is damaged (broken): restore it from a copy"),
+    ],
+    ids=repr,
+)
+def test_what_can_be_done(error: Exception, remedy: str) -> None:
+    with pytest.raises(NearDupError) as found, translated(Path("/somewhere/index"), "written"):
+        raise error
+    assert found.value.__cause__ is error
+    assert remedy in str(found.value)
+    with pytest.raises(ZeroDivisionError), translated(Path("/somewhere/index")):
+        raise ZeroDivisionError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 from contextlib import closing
 from itertools import combinations
 from pathlib import Path
@@ -22,8 +21,6 @@ from scrapy_neardup.index.search import search_all
 from scrapy_neardup.index.tables import LAYOUTS, Family, PermutedTables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
 MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
@@ -171,25 +168,6 @@ def test_slices_of_a_batch_make_no_difference(rows: int, distance: int, tmp_path
         with index.reading() as reader:
             matches = search_all(lambda some: search_near(reader, 0, some, distance), queries, rows)
     assert found(matches) == brute_force(stored, queries, distance)
-
-
-def test_a_batch_takes_memory_for_what_it_returns_and_one_slice() -> None:
-    """Each of 4 tables yields each pair: without slices that takes ten times what is returned."""
-    stored, queries, rows = 2000, np.zeros(300, np.uint64), 1 << 14
-
-    def search(keys: NDArray[np.uint64]) -> Iterator[Matches]:
-        documents = np.arange(stored)
-        for _ in range(4):
-            for query in range(len(keys)):
-                yield Matches(np.full(stored, query), documents, np.zeros(stored, np.uint8))
-
-    tracemalloc.start()
-    matches = search_all(search, queries, rows)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(matches.query) == stored * len(queries)
-    size = sum(column.nbytes for column in matches)
-    assert peak < 2 * size + 200 * rows
 
 
 def test_the_last_number_of_a_document_is_refused(tmp_path: Path) -> None:

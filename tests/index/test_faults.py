@@ -209,18 +209,6 @@ def test_a_document_removed_during_its_commit(hasty: LmdbIndex, tmp_path: Path, 
         assert [has(again, number) for number in (1, 2)] == [False, True]
 
 
-def test_a_full_backlog_forgets_the_oldest(hasty: LmdbIndex, flaky: Flaky) -> None:
-    index = hasty
-    flaky.hook = lambda call: 1 / (call != "put")
-    store(index, *range(50))
-    wait(lambda: index.gauges()["forgotten"] == 40)
-    assert [number for number in range(50) if has(index, number)] == list(range(40, 50))
-    flaky.hook = None
-    index.flush()
-    check(index)
-    assert index.gauges()["documents"] == 10
-
-
 # Fork
 
 
@@ -337,27 +325,6 @@ def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path) -> None:
     assert not index._writer._thread.is_alive()
 
 
-def test_commits_of_another_process_are_seen_within_a_second(index: LmdbIndex, tmp_path: Path) -> None:
-    body = """
-index = LmdbIndex(Path(sys.argv[1]), HEADER)
-for line in sys.stdin:
-    store(index, int(line))
-    print(time.monotonic(), flush=True)
-index.close()
-"""
-    with script(body, tmp_path / "index") as other:
-        assert other.stdout is not None
-        assert other.stdin is not None
-        for number in range(1, 4):
-            other.stdin.write(f"{number}\n")
-            other.stdin.flush()
-            confirmed = float(other.stdout.readline())
-            wait(lambda number=number: has(index, number))
-            assert time.monotonic() - confirmed < 1
-        other.stdin.close()
-        assert other.wait(10) == 0
-
-
 OPENING = """
 import os
 def child(which):
@@ -419,38 +386,3 @@ def test_scratch_indexes_are_apart_and_leave_nothing(monkeypatch: pytest.MonkeyP
     one.close()
     two.close()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_everything_is_refused_after_close(tmp_path: Path) -> None:
-    index = LmdbIndex(tmp_path, HEADER)
-    index.close()
-    index.close()
-    new = documents([1], ["u1"])
-    for action in (
-        lambda: has(index, 1),
-        index.flush,
-        index.gauges,
-        index.compact,
-        lambda: index.add(new),
-        lambda: index.discard([1]),
-        lambda: reserve(index, new),
-    ):
-        with pytest.raises(IndexUnavailable, match="closed"):
-            action()
-
-
-def test_a_run_with_one_newer_document_stays(tmp_path: Path) -> None:
-    """Though its last document is too old, as after a clock that went back."""
-    now = int(time.time())
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        new = documents(range(100), [f"u{n}" for n in range(100)], time=now - 1000)
-        new.records["time"][50] = now
-        index.add(new)
-        index.compact()
-        new = documents([200], ["u200"], time=now)
-        index.add(new)
-    with closing(LmdbIndex(tmp_path, HEADER, window=400, tuning=SMALL)) as index:
-        wait(lambda: index._writer.expire_at)
-        index.add(new)  # which looks for what has expired, too
-        assert index.gauges()["documents"] == 102
-        check(index)

@@ -11,14 +11,16 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
+
+from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import MemoryIndex
 from scrapy_neardup.index.leases import Lease, LeasedDocument, Leases
+from scrapy_neardup.index.reservation import Reservation
 from tests.index.conformance import HEADER, documents, reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import pytest
 
     from scrapy_neardup.index.protocol import Pending
 
@@ -118,3 +120,15 @@ def test_without_anything_to_do_there_is_no_thread() -> None:
     before = threading.active_count()
     with closing(Leases(1.0, unanswering, unanswering)):
         assert threading.active_count() == before
+
+
+def test_who_waits_is_told_even_if_the_index_fails() -> None:
+    def fail(reservation: Reservation) -> None:
+        raise IndexUnavailable("The index is closed: open it again.")
+
+    told: list[bool | None] = []
+    reservation = Reservation("https://a-site.com/", fail)
+    reservation.add_done_callback(lambda each: told.append(each.confirmed))
+    with pytest.raises(IndexUnavailable):
+        reservation.confirm()
+    assert told == [True]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.detector import Detector
-from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexUnavailable
-from scrapy_neardup.index import FingerprintIndex, LmdbIndex, MemoryIndex, open_index
+from scrapy_neardup.errors import ConfigurationError, IndexCorrupted
+from scrapy_neardup.index import FingerprintIndex, LmdbIndex, open_index
 from tests.index.small import HEADER, documents
 
 
@@ -23,15 +23,6 @@ def test_a_file_url_and_a_path_name_the_same_directory(tmp_path: Path) -> None:
             closing(open_index(directory, None)) as again,
         ):
             assert same is again is index
-
-
-def test_an_index_in_memory_is_new_each_time() -> None:
-    with closing(open_index("memory:", HEADER)) as one, closing(open_index("memory:", HEADER)) as other:
-        assert isinstance(one, MemoryIndex)
-        one.add(documents([1], ["u1"]))
-        assert other.gauges()["documents"] == 0
-    with pytest.raises(IndexUnavailable, match="no index in memory:"):
-        open_index("memory:", None)
 
 
 @pytest.mark.parametrize("memory", [False, True])
