@@ -201,14 +201,6 @@ def test_three_failures_of_a_kind_are_logged(caplog):
     assert ("(report)" in last.getMessage(), bool(last.exc_info)) == (True, False)
 
 
-def test_each_warning_comes_once(caplog):
-    told = reporter()
-    for number in range(2):
-        for word in ("odd", "even"):
-            told.warn_once("<%(url)s> is %(what)s", f"https://a.example/{number}", what=word)
-    assert caplog.messages == ["<https://a.example/0> is odd", "<https://a.example/0> is even"]
-
-
 async def test_every_drop_is_explained_by_its_line(site, crawl, pages, text, page, tmp_path):
     base = text(1, 150)
     bodies = [base, base, base + " and more", text(2, 10)]

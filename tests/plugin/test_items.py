@@ -139,14 +139,3 @@ async def test_equal_items_of_one_page_at_once(crawl_items, text, policy, failin
     assert result["item/confirmed"] == 1
     assert result["item/duplicate"] == 5 - failing
     assert not [name for name in result.stats if name.startswith("neardup/error")]
-
-
-async def test_item_with_more_text_than_a_page_may_have(crawl_items, text):
-    def make(response):
-        yield {"url": response.url, "text": text(1, 1000)}
-
-    size = len(text(1, 1000))
-    result, _ = await crawl_items(make, {"NEARDUP_MAX_BODY_SIZE": size - 1, "NEARDUP_ITEM_FIELDS": ["text"]})
-    assert (result["item/skipped/too_large"], result["item/checked"], len(result.items)) == (3, 0, 3)
-    result, _ = await crawl_items(make, {"NEARDUP_MAX_BODY_SIZE": size, "NEARDUP_ITEM_FIELDS": ["text"]})
-    assert (result["item/skipped/too_large"], result["item/dropped"]) == (0, 2)

@@ -49,14 +49,6 @@ async def test_what_has_items_is_stored_beside_what_has_none(site, crawl, partly
     assert result.errors == {}
 
 
-@pytest.mark.parametrize("policy", ["tag", "drop_page"])
-async def test_other_policies_do_not_care(site, crawl, partly, policy):
-    urls = [site.article("/x"), site.article("/good")]
-    result = await crawl(partly, {**ONE_BY_ONE, "NEARDUP_POLICY": policy}, urls=urls, knows=("good",))
-    assert (result["unique"], result["duplicate"], result["items_differ"]) == (1, 1, 0)
-    assert len(result.items) == (1 if policy == "tag" else 0)
-
-
 async def test_known_across_crawls(site, crawl, partly):
     urls = [site.article("/x"), site.article("/good1"), site.article("/good2")]
     settings = {**ONE_BY_ONE, "NEARDUP_DIR": "seen"}
@@ -116,25 +108,6 @@ async def test_copies_with_items_in_flight_at_once(site, crawl, pages, fails):
     assert (result["released"], result["confirmed"]) == (int(fails), 1)
     assert result["index/documents"] == 2
     assert not [name for name in result.stats if name.startswith("neardup/error")]
-
-
-async def test_lists_of_links_do_not_wait_for_each_other(site, crawl, pages):
-    """Copies of a page without items that have none either run side by side."""
-    running, most = 0, 0
-
-    class Slow(pages):
-        async def parse(self, response):
-            nonlocal running, most
-            running += 1
-            most = max(most, running)
-            await run_in_thread(time.sleep, 1)
-            running -= 1
-
-    settings = {**SIX, "NEARDUP_DIR": "seen"}
-    await crawl(Slow, settings, urls=[site.article("/x")])
-    result = await crawl(Slow, settings, urls=site.copies(6))
-    assert (result["duplicate"], result["waited"]) == (6, 0)
-    assert most > 1
 
 
 @pytest.mark.parametrize("concurrency", [1, 8])

@@ -88,6 +88,8 @@ async def test_meta_overrides_policy_and_skips(site, crawl, pages):
     )
     assert result["tagged"] == 1
     assert urls[1] in result.spider.seen
+    wrong = await crawl(pages, ONE_BY_ONE, urls=urls, meta={"neardup": "dorp"})
+    assert (wrong["error/meta"], wrong["dropped/item"]) == (2, 1)
     skipped = await crawl(pages, ONE_BY_ONE, urls=urls, meta={"neardup": False})
     assert skipped["skipped/meta"] == 2
     assert not skipped.spider.matches

@@ -11,7 +11,6 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import MemoryStatsCollector
-from scrapy.utils.asyncio import call_later
 
 from scrapy_neardup.index.reservation import Reservation
 from scrapy_neardup.plugin.events import EventReporter
@@ -103,23 +102,6 @@ async def test_what_waits_for_another_document(verdict, revisits_wait, waits):
     found = await crawl.judge(verdict, revisits_wait=revisits_wait)
     assert found is (None if waits else verdict)
     assert crawl.counts == ({"waited": 1, "error/pending_timeout": 1} if waits else {})
-
-
-async def test_the_last_verdict_counts(crawl):
-    first, second = pending_one(), pending_one()
-    verdicts = [Verdict("near", url="u", pending=each) for each in (first, second)]
-    first.release()
-    call_later(0.05, second.release)
-    assert (await crawl.judge(*verdicts, Verdict("unique"))).kind == "unique"
-    assert crawl.asked == 3
-
-
-async def test_an_index_that_fails(crawl):
-    other = pending_one()
-    other.release()
-    assert await crawl.judge(ValueError("injected")) is None
-    assert await crawl.judge(Verdict("near", url="u", pending=other), ValueError("injected")) is None
-    assert crawl.counts == {"error/reserve": 2, "waited": 1}
 
 
 async def test_confirmed_in_the_next_turn_after_the_feeds_are_flushed(crawl):

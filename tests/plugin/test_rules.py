@@ -6,11 +6,8 @@ import json
 import time
 
 import pytest
-from scrapy import Request
 from scrapy.http import FormRequest
-from scrapy.linkextractors import LinkExtractor
 from scrapy.settings import Settings
-from scrapy.spiders import CrawlSpider, Rule
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.plugin.settings import CrawlOptions
@@ -113,32 +110,6 @@ async def test_a_url_that_takes_too_long_passes(site, crawl, pages):
     assert len(result.items) == 3
     assert (result["error/rules"], result["skipped/rule"], result["unique"]) == (1, 1, 1)
     assert result.errors == {"neardup/error/rules": 1}
-
-
-async def test_a_crawl_spider(site, crawl, page):
-    """Nobody sets the meta of its requests: listings are left out by a rule, stories are compared."""
-
-    class Stories(CrawlSpider):
-        name = "stories"
-        rules = (
-            Rule(LinkExtractor(allow="/list/"), follow=True),
-            Rule(LinkExtractor(allow="/story/"), callback="story"),
-        )
-
-        async def start(self):
-            yield Request(site.url + "/list/1")
-
-        def story(self, response):
-            return {"url": response.url}
-
-    for number in (1, 2):
-        links = (f"/story/{number}a", f"/story/{number}b", "/list/2")
-        site.article(f"/list/{number}", seed=50, links=links)  # of one teaser text
-        for copy in "ab":
-            site.article(f"/story/{number}{copy}", seed=number)
-    result = await crawl(Stories, {**ONE_BY_ONE, "NEARDUP_RULES": [{"url": "/list/", "policy": False}]})
-    assert len(result.items) == 2
-    assert (result["skipped/rule"], result["unique"], result["duplicate"]) == (2, 2, 2)
 
 
 async def test_pages_of_one_url_are_told_apart_by_the_body_of_the_request(site, crawl, pages, text, tmp_path):

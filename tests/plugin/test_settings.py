@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from scrapy import Request, Spider
+from scrapy import Spider
 from scrapy.commands.parse import Command as ParseCommand
 from scrapy.exceptions import NotConfigured
 from scrapy.settings import Settings
@@ -292,39 +292,6 @@ def test_where_there_is_no_crawl_no_setting_matters(spider, settings, variables,
         monkeypatch.setenv(name, value)
     with pytest.raises(NotConfigured):
         NearDupExtension.from_crawler(crawler(spider, {**WRONG, **settings}))
-
-
-@pytest.fixture
-def extension():
-    """What the methods for one page need."""
-    rules = [{"url": "/tagged/", "policy": "tag", "scope": "host"}, {"url": "/plain/"}]
-    config = CrawlOptions.from_settings(Settings({"NEARDUP_RULES": rules, "NEARDUP_SCOPE": "spider"}))
-    failed = []
-    return SimpleNamespace(
-        config=config,
-        crawler=SimpleNamespace(spider=Some()),
-        failures=failed,
-        reporter=SimpleNamespace(failed=lambda stage, message, trace: failed.append((stage, message, trace))),
-    )
-
-
-@pytest.mark.parametrize(
-    ("path", "meta", "policy", "named", "wrong"),
-    [
-        ("/", None, "drop_items", False, False),
-        ("/", "drop_page", "drop_page", True, False),
-        ("/", "drop", "drop_items", False, True),
-        ("/tagged/", None, "tag", True, False),
-        ("/tagged/", "drop_page", "drop_page", True, False),
-        ("/tagged/", "drop", "tag", True, True),
-        ("/plain/", None, "drop_items", False, False),
-    ],
-)
-def test_the_policy_for_a_page(extension, path, meta, policy, named, wrong):
-    url = f"https://a.example{path}"
-    request = Request(url, meta={} if meta is None else {"neardup": meta})
-    assert NearDupExtension.policy_for(extension, url, request) == (policy, named)
-    assert [(stage, trace) for stage, _, trace in extension.failures] == [("meta", False)] * wrong
 
 
 class Broken:
