@@ -6,7 +6,6 @@ verified in the same way for all schemes. docs/schemes.md says what each is for.
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
 
 #: The length of an anchor: in words, and in characters of a script without spaces, see `Terms.shingles`.
 ANCHOR = (8, 12)
-#: How many anchors a text has.
-ANCHORS = 8
+ANCHORS = 8  # of a text
 #: How many components a MinHash or bottom-k signature has.
 COMPONENTS = 128
-#: What a missed copy weighs when bands are chosen. A candidate too many weighs the rest of 1: it is still to
-#: be verified.
+#: What a missed copy weighs when bands are chosen; a candidate too many weighs the rest of 1.
 MISS_WEIGHT = 0.9
 #: The bits of an anchor from this one on say in which part it is.
 _PART = constant(40)
@@ -247,15 +244,10 @@ def load_scheme(
     distance: int = Scheme.distance,
     threshold: float = Scheme.threshold,
 ) -> Scheme:
-    """Return the scheme called *name*.
-
-    Raises `ConfigurationError` for an unknown name and for options that cannot work.
-    """
+    """Return the scheme called *name*; raise `ConfigurationError` if there is none, or it cannot work."""
     require_type("A scheme", name, str, "a name, a str")
     if name not in SCHEMES:
-        near = difflib.get_close_matches(name, SCHEMES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(SCHEMES)}."
-        raise ConfigurationError(f"There is no scheme {name!r}: {hint}")
+        raise ConfigurationError(f"There is no scheme {name!r}: use one of {', '.join(SCHEMES)}.")
     return SCHEMES[name](tables=tables, distance=distance, threshold=threshold)
 
 

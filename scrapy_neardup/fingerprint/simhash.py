@@ -5,7 +5,6 @@ Charikar (STOC 2002); Manku, Jain and Das Sarma (WWW 2007).
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
@@ -103,11 +102,8 @@ def fingerprints(features: Hashes, lengths: NDArray[np.intp], weight: Weight) ->
 #: The weight of a word rises in so many steps, from nothing where .4 of the words of its text are shorter to
 #: all where .6 are: by 80 steps a share, from 32 on. It pays on what the row ``tf`` of docs/quality.md lacks.
 _STEPS, _STEEPNESS, _NOTHING = 16, 40, 32
-#: A word that occurs more often than this counts as if it occurred so often: the sums below stay exact.
-_MOST = 127
-#: No word weighs more than half of the Euclidean norm of all weights: the square of the norm is so many times
-#: the square of the greatest weight, or more.
-_SQUARES = 4
+#: A word that occurs more often than this counts as if it occurred so often, so that no word decides alone.
+_MOST = 10
 #: Lengths from this on are the same.
 _LONG = 64
 #: The lowest bits of a word's hash give way to its rank, so that one sort orders both.
@@ -121,9 +117,8 @@ _SPREAD = constant(0x9E3779B97F4A7C15)
 def _keywords(words: Hashes, lengths: NDArray[np.intp]) -> tuple[Hashes, NDArray[np.float64]]:
     """Return which words vote by the weight ``keywords``, and their weights.
 
-    A word that occurs c times weighs min(c, 127)² times its rank. The rank goes from 0 to 16 while the share
-    of words of the text that are shorter, and of half of those that are as long, goes from .4 to .6. The
-    greatest weights are cut until none is above half of the Euclidean norm of all.
+    A word that occurs c times weighs min(c, 10)² times its rank. The rank goes from 0 to 16 while the share
+    of words of the text that are shorter, and of half of those that are as long, goes from .4 to .6.
     """
     ranks = _ranks(lengths, words.bounds)
     keeps = ranks.nonzero()[0]
@@ -135,8 +130,6 @@ def _keywords(words: Hashes, lengths: NDArray[np.intp]) -> tuple[Hashes, NDArray
     counts *= counts
     counts *= (keys & _RANK).view(np.int64)
     weights = counts.astype(np.float64)
-    for start, stop in pairwise(bounds):
-        _cut(weights[start:stop])
     keys >>= _RANK_BITS
     keys *= _SPREAD
     return Hashes(keys, bounds), weights
@@ -159,18 +152,6 @@ def _ranks(lengths: NDArray[np.intp], bounds: list[int]) -> NDArray[np.uint64]:
     by_length[:, 0] = _STEPS
     ranks: NDArray[np.uint64] = np.minimum(np.maximum(by_length, 0), _STEPS).take(cells).view(np.uint64)
     return ranks
-
-
-def _cut(weights: NDArray[np.float64]) -> None:
-    """Cut *weights* to the greatest whole number that is at most half of their norm then, in place."""
-    share, rest = _SQUARES, int(weights @ weights)
-    for weight in np.sort(weights)[:-_SQUARES:-1].tolist():
-        if share * weight**2 <= rest:
-            break
-        rest -= int(weight) ** 2
-        share -= 1
-    if share < _SQUARES:
-        np.minimum(weights, max(math.isqrt(rest // share), 1), out=weights)
 
 
 _ROWS, _COLUMNS = 64, 256

@@ -269,7 +269,7 @@ GOLDEN = {
         ),
         "82358736e7d2e708",
     ),
-    "note": (MainText("Café Zoë is closed on 2031-05-07."), "a22621ca8968b8e7"),
+    "note": (MainText("Café Zoë is closed on 2031-05-07."), "4b5b53607444a230"),
 }
 
 

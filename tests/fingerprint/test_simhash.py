@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import random
-from bisect import bisect_left
 from collections import Counter
 from fractions import Fraction
 from functools import cache
@@ -106,15 +105,7 @@ def keywords_by_definition(words: list[tuple[int, int]]) -> int:
         return int(min(max((share - Fraction(2, 5)) / Fraction(1, 5), 0), 1) * 16)
 
     ranked = Counter((h >> 5, rank(min(length, 64))) for h, length in words)
-    weights = {key: min(count, 127) ** 2 * key[1] for key, count in ranked.items() if key[1]}
-    # The greatest limit that is at most half of the norm of what is cut to it.
-    too_much = bisect_left(
-        range(1, 10**7),
-        True,
-        key=lambda limit: sum(min(w, limit) ** 2 for w in weights.values()) < 4 * limit**2,
-    )
-    limit = max(too_much, 1)
-    weights = {key: min(w, limit) for key, w in weights.items()}
+    weights = {key: min(count, 10) ** 2 * key[1] for key, count in ranked.items() if key[1]}
     half = Fraction(sum(weights.values()), 2)
     hashes = {key: key[0] * 0x9E3779B97F4A7C15 for key in weights}
     return sum(

@@ -106,17 +106,6 @@ def test_short_texts_are_estimated_without_bias(shared: int, only: int) -> None:
     assert abs(np.mean(estimates) - exact) < 4 * np.std(estimates) / math.sqrt(1000) + 0.01
 
 
-@pytest.mark.parametrize(("shared", "only_a", "only_b"), [(900, 0, 300), (700, 100, 100), (500, 100, 900)])
-def test_containment_is_of_the_smaller_set(shared: int, only_a: int, only_b: int) -> None:
-    smaller, both = shared + min(only_a, only_b), 2 * shared + only_a + only_b
-    exact = shared / smaller
-    jaccard = shared / (both - shared)
-    error = math.sqrt((1 - jaccard**2) / BINS) * both / smaller / (1 + jaccard) ** 2
-    estimates = [estimate(*two_sets(shared, only_a, only_b, seed))[1] for seed in range(200)]
-    assert abs(np.mean(estimates) - exact) < 0.02
-    assert max(abs(value - exact) for value in estimates) < 4.5 * error
-
-
 @given(st.lists(HASH, min_size=1, max_size=300))
 def test_a_set_is_equal_to_itself_in_any_order(values: list[int]) -> None:
     shingles = np.array(values, np.uint64)
