@@ -12,7 +12,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.store import FILE, Store
-from scrapy_neardup.spark.reading import sign_files, sign_lines, sign_rows
+from scrapy_neardup.spark.pages import sign_files, sign_lines, sign_rows
 from scrapy_neardup.spark.run import SETTINGS, SIGNATURES, make_index
 from tests.audit.corpora import crawl, feed, text
 

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit.sources import SourceUnavailable
-from scrapy_neardup.spark.reading import find_paths
+from scrapy_neardup.spark.pages import find_paths
 from tests.audit.corpora import feed, text
 
 if TYPE_CHECKING:

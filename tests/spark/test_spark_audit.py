@@ -174,12 +174,6 @@ def test_tables_are_chosen_for_any_number_of_fingerprints(spark: SparkSession, c
     assert len(layout_for(spark.range(count).selectExpr("id fingerprint"), 3)) >= 4
 
 
-def test_spilled_files_are_merged_in_little_memory(spark: SparkSession) -> None:
-    """Spark counts the buffers of a spilled file as nobody's memory: without this there are three of 1 MB."""
-    settings = spark.sparkContext.getConf()
-    assert settings.get("spark.unsafe.sorter.spill.read.ahead.enabled") == "false"
-
-
 def test_every_kind_of_input_at_once_by_the_command_line(spark: SparkSession, tmp_path: Path) -> None:
     sources = inputs(tmp_path, crawl(7, stories=10))
     options = ["--seed", "3", "--set", "extractor=plain", "--set", "extract_timeout=60"]
