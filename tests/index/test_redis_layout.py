@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FIRST = 1 << 16
+FIRST = 1 << 18
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ by few bits of a key. The crawler compares the entries of fingerprints, the serv
 that have to be equal.
 
 So that no bucket grows with the index, documents that follow one another are a generation, with buckets of
-its own: the first 65,536, then some 16 times as many, and so on, with names of 4 bits more each.
+its own: the first 262,144, then some 16 times as many, and so on, with names of 4 bits more each.
 
 All names of keys begin with the prefix of the index. ``header`` is what it was made with, ``id`` its
 identity, ``n`` the last number given, ``count`` how many documents there are, ``g`` the generations
@@ -41,7 +41,7 @@ VERSION = 3
 GROUP = 128
 #: Bits of a permuted key that name its bucket in the first generation, and bits of a hash of a key that has
 #: to be equal.
-NEAR_BITS, EQUAL_BITS = 12, 13
+NEAR_BITS, EQUAL_BITS = 14, 15
 #: Bytes of an entry: the last 7 of a fingerprint's permuted key, or 2 of a hash, and 4 of the number.
 NEAR_BYTES, EQUAL_BYTES = 11, 6
 #: Bits of a permuted key that an entry has, and the mask of them.

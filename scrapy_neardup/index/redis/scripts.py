@@ -176,9 +176,9 @@ end
 -- buckets are made for, or twice as many as are left.
 local function grow(known, number, count)
   local start, more = string.match(known, '(%d+):(%d+)$')
-  if number + 1 - start < math.min(65536 * 2 ^ more, math.max(65536, 2 * count)) then return end
+  if number + 1 - start < math.min(262144 * 2 ^ more, math.max(262144, 2 * count)) then return end
   more = 0
-  while 65536 * 2 ^ more <= count do more = more + 4 end
+  while 262144 * 2 ^ more <= count do more = more + 4 end
   redis.call('APPEND', prefix .. 'g', ' ' .. text(number + 1) .. ':' .. more)
 end
 
