@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: Documents sent or asked for at a time.
 BATCH = 512
 #: Steps in one run of the script: the server does nothing else meanwhile.
-STEPS = 32
+STEPS = 16
 #: What the step ``file`` is told of an entry, see scripts.py.
 _LOOKED_UP, _FILED = 1, 2
 #: At most so many writes wait while the server is away; the oldest goes then, and its document lapses.
