@@ -81,36 +81,25 @@ class AuditJudge(PairJudge):
     names: Names | None
 
     def judge(self, a: Rows, b: Rows) -> Judgement:
-        judgement = self._with_like_items(a, b, super().judge(a, b))
-        near = judgement.near & (judgement.similarity >= np.float32(self.least))
-        other, again = self._compare_names(a, b, near & ~judgement.exact)
-        siblings = near & ~judgement.exact & (other | (self.template[b] & ~again))
-        return judgement._replace(near=near & ~siblings, template=judgement.template | siblings)
+        found = super().judge(a, b)
+        notes, sites, names = self.documents.notes, self.documents.records["site"], self.names
+        alike, other, again = np.ones(len(a), bool), np.zeros(len(a), bool), np.zeros(len(a), bool)
+        of_one_site = (found.near | found.fuller) & (sites[a] == sites[b])
+        for pair in np.flatnonzero(of_one_site).tolist() if self._noted or names else ():
+            one, two = int(a[pair]), int(b[pair])
+            alike[pair] = not (self._noted and differ(notes[one], notes[two]))
+            if names and not found.exact[pair]:
+                other[pair], again[pair] = names.differ(one, two), names.are_releases(one, two)
+        near = found.near & alike & (found.similarity >= np.float32(self.least))
+        siblings = near & ~found.exact & (other | (self.template[b] & ~again))
+        return found._replace(
+            exact=found.exact & alike, near=near & ~siblings, fuller=found.fuller & alike,
+            template=found.template | siblings,
+        )  # fmt: skip
 
     @cached_property
     def _noted(self) -> bool:
         return any(self.documents.notes)
-
-    def _with_like_items(self, a: Rows, b: Rows, judgement: Judgement) -> Judgement:
-        """Return *judgement* without the pairs of one site whose items say different things."""
-        notes, sites = self.documents.notes, self.documents.records["site"]
-        wanted = (judgement.near | judgement.fuller) & (sites[a] == sites[b])
-        alike = np.ones(len(a), bool)
-        for pair in np.flatnonzero(wanted).tolist() if self._noted else ():
-            alike[pair] = not differ(notes[a[pair]], notes[b[pair]])
-        return judgement._replace(
-            exact=judgement.exact & alike, near=judgement.near & alike, fuller=judgement.fuller & alike
-        )
-
-    def _compare_names(self, a: Rows, b: Rows, wanted: Flags) -> tuple[Flags, Flags]:
-        """Tell which *wanted* pairs of one site differ by name, and which are one page in two releases."""
-        other, again = np.zeros(len(a), bool), np.zeros(len(a), bool)
-        sites = self.documents.records["site"]
-        if self.names is not None:
-            for pair in np.flatnonzero(wanted & (sites[a] == sites[b])).tolist():
-                rows = int(a[pair]), int(b[pair])
-                other[pair], again[pair] = self.names.differ(*rows), self.names.are_releases(*rows)
-        return other, again
 
 
 def judge_of(crawl: Crawl, settings: AuditOptions, template: Flags) -> AuditJudge:
