@@ -48,13 +48,10 @@ _CHECKS = ", ".join(
     f"{name} CHECK (typeof({name}) IN ('{kind.rstrip('?')}'{', ' + repr('null') if '?' in kind else ''}))"
     for name, kind in COLUMNS.items()
 )
-_CREATE = f"CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, {_CHECKS}, UNIQUE (source, place));"
 _SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-{_CREATE}
-CREATE TABLE IF NOT EXISTS problems (root TEXT, source TEXT, place TEXT, reason TEXT);
-CREATE TABLE IF NOT EXISTS skipped (
-  root TEXT, reason TEXT, count INTEGER, PRIMARY KEY (root, reason)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pages (id INTEGER PRIMARY KEY, {_CHECKS}, UNIQUE (source, place));
+CREATE TABLE IF NOT EXISTS problems (source TEXT, place TEXT, reason TEXT);
 """
 _INSERT = f"INSERT OR REPLACE INTO pages ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 #: Pages and seconds between two commits: as much is lost if the audit is killed.
@@ -196,14 +193,15 @@ class Store:
         identity = json.loads(json.dumps(identity))
         before = self.meta("identity")
         self.run = (self.meta("run") or 0) + 1
-        for table in ("problems", "skipped"):
-            self._write(f"DELETE FROM {table}")  # noqa: S608
         if before != identity:  # another version may have had other columns
-            self._write("DROP TABLE pages")
-            self._write(_CREATE)
+            for table in ("pages", "problems"):
+                self._write(f"DROP TABLE {table}")
+            self._database.executescript(_SCHEMA)
+        self._write("DELETE FROM problems")
         # Whether a page meets a limit depends on the machine and the moment: it is tried once more.
         self._write("DELETE FROM pages WHERE reason IN ('timeout', 'crash', 'memory')")
-        for name, value in (("run", self.run), ("identity", identity), ("complete", False)):
+        start = {"run": self.run, "identity": identity, "complete": False, "skipped": {}}
+        for name, value in start.items():
             self.set_meta(name, value)
         self.commit()
         self._empty = not self._read("SELECT 1 FROM pages LIMIT 1")
@@ -227,12 +225,13 @@ class Store:
 
     def add_problem(self, root: str, origin: Origin, reason: str) -> None:
         """Note what could not be read."""
-        row = map(encodable, (root, origin.path, origin.place, reason))
-        self._write("INSERT INTO problems VALUES (?, ?, ?, ?)", *row)
+        row = map(encodable, (origin.path, origin.place, reason))
+        self._write("INSERT INTO problems VALUES (?, ?, ?)", *row)
 
     def add_skipped(self, root: str, reason: str, count: int) -> None:
         """Note how many records of a source are no pages, and why."""
-        self._write("INSERT OR REPLACE INTO skipped VALUES (?, ?, ?)", encodable(root), reason, count)
+        skipped = self.skipped()
+        self.set_meta("skipped", skipped | {reason: skipped.get(reason, 0) + count})
 
     def commit(self) -> None:
         """Put what was added on disk."""
@@ -305,7 +304,7 @@ class Store:
 
     def skipped(self) -> dict[str, int]:
         """Return how many records were no pages, by reason."""
-        return dict(self._read("SELECT reason, sum(count) FROM skipped GROUP BY reason ORDER BY reason"))
+        return dict(sorted((self.meta("skipped") or {}).items()))
 
     def close(self) -> None:
         """Keep what was added; leave a single file behind."""

@@ -142,10 +142,6 @@ class Fields:
             f"{_listed(names)}"
         )
 
-    def has_url(self, names: Sequence[str]) -> bool:
-        """Whether a table with the columns *names* may have the field of the URL, if one was named."""
-        return self._url_field is None or _has(names, [self._url_field])
-
     def no_url(self, names: Iterable[str]) -> str:
         """Say that the field of the URL is not among *names*."""
         return f"no field {self._url_field} (--url-field); the fields are {_listed(names)}"
@@ -294,9 +290,8 @@ def read_parquet(path: Path, label: str, options: Options) -> Iterator[Record]:
     fields = Fields(options)
     schema = pq.read_schema(path)
     needed = fields.columns(schema.names)
-    if not needed or not fields.has_url(schema.names):
-        say = fields.no_url if needed else fields.no_text
-        yield BrokenRecord(Origin(label), say(schema.names))
+    if not needed:
+        yield BrokenRecord(Origin(label), fields.no_text(schema.names))
         return
     columns = [each.name for each in schema if each.name in needed or not pa.types.is_nested(each.type)]
     # A value that is repeated stays once in memory: a small file can repeat a large one a million times.

@@ -49,7 +49,7 @@ def test_html_as_bytes_and_nested_fields(tmp_path: Path, read: Any, html: Any) -
 def test_field_of_the_url_that_is_not_there(tmp_path: Path, read: Any) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["t"] * 100, "page": [{"url": "u"}] * 100}), path)
-    (problem,) = read(path, url_field="nope").problems
+    problem = read(path, url_field="nope").problems[0]
     assert problem.reason == "no field nope (--url-field); the fields are text, page"
     assert read(path, url_field="page.url").urls == ["u"] * 100
     assert len(read(path, url_field="page.nope").problems) == 100
