@@ -177,17 +177,6 @@ def test_the_cache_is_filled_as_it_goes_and_stays_open_to_others(tmp_path: Path)
     assert counts == [*range(2, 42)]
 
 
-def test_lone_surrogates(tmp_path: Path) -> None:
-    docs, pairs = tmp_path / "docs.jl", tmp_path / "pairs.tsv"
-    rows = [{"id": n, "text": text(0) + " \ud800", "url": "https://\udfff.example/\ud800"} for n in "ab"]
-    docs.write_text(
-        "".join(json.dumps(row) + "\n" for row in [*rows, {"id": "c", "html": html("\udc00 " + text(0))}])
-    )
-    pairs.write_text("id1\tid2\tlabel\na\tb\t0\na\tc\t3\n")
-    assert len(facts(docs, pairs, "--worst", 5)["worst"]) >= 1
-    assert "\ud800" not in run(docs, pairs, "--worst", 5).stdout
-
-
 def test_html_is_extracted_once_and_its_canonical_link_tells_the_site(tmp_path: Path, cache: Path) -> None:
     docs, pairs = tmp_path / "docs.jl", tmp_path / "pairs.tsv"
     pages = {"a": html(text(0), "https://a.example/1"), "b": html(edited(0, 60), "https://b.example/1")}
@@ -228,18 +217,6 @@ def test_bad_input_is_one_line_with_a_remedy(tmp_path: Path, docs: str, pairs: s
     assert remedy in result.output
     assert "Traceback" not in result.output
     assert len(result.output.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("assignment", "remedy"),
-    [
-        ("distnace=3", "did you mean NEARDUP_DISTANCE"),
-        ("distance", "NAME=VALUE"),
-        ("distance=9", "from 0 to 7"),
-    ],
-)
-def test_bad_settings(files: tuple[Path, Path], assignment: str, remedy: str) -> None:
-    assert remedy in run(*files, "--set", assignment, status=2).output
 
 
 def test_documents_are_a_feed_that_an_audit_reads(tmp_path: Path) -> None:
