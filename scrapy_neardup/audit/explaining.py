@@ -18,9 +18,8 @@ from scrapy_neardup.fingerprint.values import compare
 from scrapy_neardup.matching.records import entries
 
 from .pairs import PairJudge
-from .sources.head import read_head
 from .sources.records import DAMAGE, read_whole
-from .sources.responses import looks_like_html
+from .sources.responses import looks_like_html, read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

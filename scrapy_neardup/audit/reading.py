@@ -19,7 +19,7 @@ from scrapy_neardup import extraction
 
 from .signing import Filer, Unsigned, spread
 from .sources import BrokenRecord, CrawledPage, Options, Origin, find_sources, read_source
-from .sources.head import read_head
+from .sources.responses import read_head
 from .store import StoredPage
 
 if TYPE_CHECKING:

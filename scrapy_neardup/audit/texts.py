@@ -14,8 +14,8 @@ from scrapy_neardup.extraction import WHOLE_PAGE, ContentArea, Page, TextOnly, W
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.processors import processors
 
-from .sources.head import canonical_url
 from .sources.records import DAMAGE, Stream, Unreadable
+from .sources.responses import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -131,7 +131,8 @@ def read_texts(
             if document.id in texts or (wanted is not None and document.id not in wanted):
                 continue
             if main is None:
-                document = document._replace(url=document.url or canonical_url(html) or "")
+                said = read_head(html.encode("utf-8", "replace"), "text/html; charset=utf-8", document.url)
+                document = document._replace(url=document.url or said.indexing.declared)
                 key, main = known.get(html)
             if main is not None:
                 keep(document, main)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.sources.head import read_head
+from scrapy_neardup.audit.sources.responses import read_head
 from scrapy_neardup.extraction.decoding import decode, detect, is_binary, is_noise
 
 from .hostile import CHINESE, ENGLISH, FRENCH, RUSSIAN, article

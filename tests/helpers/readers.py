@@ -16,19 +16,22 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from lxml import etree
 from scrapy.http import HtmlResponse
 
 from scrapy_neardup import Detector, Features, Fingerprinter
 from scrapy_neardup.audit.output.causes import find_causes
 from scrapy_neardup.audit.sources import mirror_url, open_sources
-from scrapy_neardup.audit.sources.head import canonical_url, read_head
 from scrapy_neardup.audit.sources.records import Origin
-from scrapy_neardup.audit.sources.responses import dechunked, omission, page_of_response, parse_response
+from scrapy_neardup.audit.sources.responses import (
+    dechunked,
+    omission,
+    page_of_response,
+    parse_response,
+    read_head,
+)
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.content_area import ContentArea
-from scrapy_neardup.extraction.decoding import decode
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
@@ -138,15 +141,9 @@ def _without_spans(page: bytes) -> bytes:
 
 @_reader("page", 400)
 def head_of_page(data: bytes, folder: Path) -> Any:
-    text = decode(data, "text/html")
-    try:
-        canonical = canonical_url(text, "https://a.example/")
-    except etree.LxmlError:  # raised by the demo of a report only, for what no browser would make sense of
-        canonical = None
     response = HtmlResponse("https://a.example/", body=data)
     return (
         read_head(data, None, "https://a.example/"),
-        canonical,
         declared_canonical(response),
     )
 

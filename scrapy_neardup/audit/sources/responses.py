@@ -2,6 +2,7 @@
 
 Responses are pages, and so are resources; revisits refer to pages; the conversions of WET files are texts.
 The cache is read as `FilesystemCacheStorage` writes it, one directory a response; what it has pickled is not.
+The head of a page and its robots header tell its title, and what it tells search engines.
 """
 
 from __future__ import annotations
@@ -13,21 +14,24 @@ import os
 import re
 import zipfile
 import zlib
+from html import unescape
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
+from lxml import etree
 from w3lib.http import headers_raw_to_dict
 
-from scrapy_neardup.extraction.decoding import is_binary, is_html_type
+from scrapy_neardup.extraction.decoding import decode_as_declared, is_binary, is_html_type
+from scrapy_neardup.extraction.parsing import parsed
 
-from .head import header_forbids
 from .records import (
     DAMAGE,
     MAX_HEADERS,
     MAX_RECORD,
     MAX_URL,
+    SILENT,
     BrokenRecord,
     CrawledPage,
     Indexing,
@@ -48,6 +52,16 @@ if TYPE_CHECKING:
 
     from .records import Options, Record
 
+#: Bytes of a page in which its head is looked for, and characters kept of a title.
+_HEAD_BYTES, _TITLE = 1 << 17, 200
+#: Links below it may be what readers have written.
+_END = re.compile("</head|<body", re.IGNORECASE)
+_TITLE_TAG = re.compile(r"<title\b[^<>]*>([^<]{0,2000})", re.IGNORECASE)
+#: All search engines, and the one that pages are written for.
+_AGENTS = ("robots", "googlebot")
+_FORBIDDING = frozenset({"noindex", "none"})
+#: Links of one page, and versions of it, that are looked at.
+_MOST = 200
 _CHUNK = 1 << 20  # bytes
 #: Places behind a broken record that are tried in turn, until one is a sound record.
 _TRIES = 1000
@@ -370,8 +384,6 @@ def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> 
 
 
 # Each decoder returns the content; of one that is longer than *most* bytes as many, or a few more.
-
-
 def _gunzip(body: bytes, most: int, wbits: int = 16 + zlib.MAX_WBITS) -> bytes:
     decoder = zlib.decompressobj(wbits)
     content = decoder.decompress(body, most)
@@ -423,3 +435,66 @@ def _unzstd(body: bytes, most: int) -> bytes:
 _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
     "gzip": _gunzip, "x-gzip": _gunzip, "deflate": _inflate, "br": _unbrotli, "zstd": _unzstd,
 }  # fmt: skip
+
+
+class Head(NamedTuple):
+    """The title in the head of a page, "" if it has none, and what it tells search engines."""
+
+    title: str
+    indexing: Indexing
+
+
+def read_head(body: bytes, content_type: str | None, url: str) -> Head:
+    """Read the head of the page at *url*."""
+    # The charset of a page that does not declare one takes long to guess, and URLs are ASCII.
+    _, text = decode_as_declared(body[:_HEAD_BYTES], content_type, lambda _: "utf-8")
+    text = _END.split(text, maxsplit=1)[0]
+    found = _TITLE_TAG.search(text)
+    title = " ".join(unescape(found[1]).split())[:_TITLE] if found else ""
+    try:
+        return Head(title, _head_indexing(text, url))
+    except etree.LxmlError:  # of what no browser would make sense of
+        return Head(title, SILENT)
+
+
+def _head_indexing(head: str, url: str) -> Indexing:
+    """Return what the *head* of the page at *url* says; ``og:url`` counts where no canonical URL is named."""
+    tree = parsed(head)
+    if tree is None:
+        return SILENT
+    found = islice(tree.iter("link"), _MOST)
+    links = [(each.get("rel", ""), each.get("href", ""), each.get("hreflang", "")) for each in found]
+    metas = [
+        (each.get("name", ""), each.get("property"), each.get("content", "")) for each in tree.iter("meta")
+    ]
+    links += [("canonical", content, "") for _, shared, content in metas if shared == "og:url"][:_MOST]
+    said = (content.lower().split(",") for name, _, content in metas if name.strip().lower() in _AGENTS)
+    noindex = any(part.strip() in _FORBIDDING for parts in said for part in parts)
+    declared, alternates = "", dict[str, str]()
+    for rel, href, language in links:
+        try:
+            absolute = urljoin(url, href.strip()) if href.strip() else ""
+        except ValueError:  # such as an address in brackets that is none
+            continue
+        if not absolute.startswith(("http://", "https://")) or len(absolute) > MAX_URL:
+            continue
+        if "canonical" in rel.lower().split():
+            declared = declared or absolute
+        elif "alternate" in rel.lower().split() and language.strip():
+            alternates.setdefault(language.strip().lower(), absolute)
+    return Indexing(noindex, declared, tuple(alternates.items()))
+
+
+def header_forbids(value: str) -> bool:
+    """Tell whether an ``X-Robots-Tag`` header, such as ``noindex`` or ``googlebot: none``, forbids indexing.
+
+    A name holds for the directives that follow it. Several headers are joined by commas.
+    """
+    agent = _AGENTS[0]
+    for part in value.lower().split(","):
+        name, colon, directive = part.partition(":")
+        if colon:
+            agent, part = name.strip(), directive
+        if agent in _AGENTS and part.strip() in _FORBIDDING:
+            return True
+    return False

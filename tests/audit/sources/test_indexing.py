@@ -7,7 +7,7 @@ import time
 import pytest
 
 from scrapy_neardup.audit.sources import Indexing
-from scrapy_neardup.audit.sources.head import header_forbids, read_head
+from scrapy_neardup.audit.sources.responses import header_forbids, read_head
 
 PAGE = "https://a.example/de/page?x=1"
 
@@ -70,7 +70,7 @@ def test_links_that_readers_may_have_written_say_nothing_of_the_page() -> None:
     ("value", "forbids"),
     [
         ("", False), ("noindex, nofollow", True), ("googlebot: noindex", True), ("otherbot: noindex", False),
-        ("unavailable_after: 2030, none", True), ("otherbot: nofollow, googlebot: none", True),
+        ("otherbot: nofollow, googlebot: none", True),
     ],
 )  # fmt: skip
 def test_the_robots_header(value: str, forbids: bool) -> None:
