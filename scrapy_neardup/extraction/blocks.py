@@ -245,6 +245,11 @@ _NOTICES = _names(
     " disclaimer pagination pager rail outbrain taboola banner dialog rightcol leftcol paywall author bio"
     " byline feedback share shares sharing social"
 )
+#: Names that begin so say how a page is laid out ("no-sidebar") or filed ("tag-cookies").
+_QUALIFIERS = _names(
+    "no has with without is tag category type status js wp theme single margin padding hide show open closed"
+    " page"
+)
 #: A name with such a part is that of a frame, which may hold anything.
 _FRAME = regex.compile(
     r"wrap|container|layout|column|grid|row|template|content|(?:article|post)(?!s)|entry|story|main|body$"
@@ -286,7 +291,7 @@ def _regions(value: str) -> frozenset[Region]:
 def _kind(name: str) -> Region:
     """Return what an element holds by one of its names."""
     parts = [part.lower() for part in _PART.split(name) if part]
-    if not parts or len(parts) > _PARTS:
+    if not parts or len(parts) > _PARTS or parts[0] in _QUALIFIERS:
         return ""
     others = [part for part in parts if not _COMMENTS.match(part)]
     if len(others) < len(parts):

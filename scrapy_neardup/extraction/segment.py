@@ -61,7 +61,7 @@ _PROSE = 0.5
 #: does one that is less than the second part of a page without an article: any part may have been found.
 _SMALL_PART, _SMALL_PART_OF_LINES = 1 / 2, 2 / 3
 #: Elements of the largest page that Trafilatura is to read, which takes it up to .1 ms each.
-_LARGE = 5000
+_LARGE = 10_000
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
 

@@ -74,15 +74,6 @@ def test_whatever_the_page_is_it_has_an_area(html: str) -> None:
         assert isinstance(cut(area, html), str)
 
 
-@pytest.mark.parametrize("before", ["", "<i>x</i>", "a\x01"])
-def test_control_characters_stay_behind_what_is_left_out(before: str) -> None:
-    """A parser lets them pass, and lxml takes none of them back."""
-    found = cut(ContentArea((), ("nav",)), f"<body>{before}<nav>menu</nav>b\x01c<removed>d</removed></body>")
-    assert "menu" not in found
-    assert before in found
-    assert "b\x01c<removed>d</removed>" in found
-
-
 @pytest.mark.parametrize("of", [lambda n: "<p>hi</p><nav>x</nav>" * n, lambda n: "<div>" * n + "<p>hi</p>"])
 def test_large_and_deep_pages_take_linear_time(of: Callable[[int], str]) -> None:
     area = ContentArea(("p", "div p"), ("nav",))

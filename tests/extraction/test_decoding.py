@@ -120,8 +120,3 @@ def test_binary_by_its_first_bytes(magic: bytes) -> None:
 def test_text_is_neither_binary_nor_noise(text: str) -> None:
     assert not is_binary(text.encode())
     assert not is_noise(text)
-
-
-def test_a_tenth_of_control_characters_is_noise() -> None:
-    assert is_noise(("\x01" + "a" * 8) * 100)
-    assert not is_noise(("\x01" + "a" * 20) * 100)

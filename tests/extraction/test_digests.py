@@ -50,13 +50,6 @@ def test_a_list_of_other_articles_is_no_part_of_the_text(name: str) -> None:
     assert extracted(page(LISTS[name] + HEADED + article)).text.split("\n") == OWN
 
 
-def test_a_short_article_above_a_list_is_the_text() -> None:
-    """The list takes as much of the page as the article."""
-    article = paragraphs(203, 3)
-    body = f"{linked('The name of the site and of its section')}{HEADED}<div>{marked(article)}</div>"
-    assert extracted(page(f"{body}<ul>{items()}</ul>")).text.split("\n") == article
-
-
 KEPT = {
     "the article goes on behind it": f"<div>{marked(OWN[:3])}<ul>{items()}</ul>{marked(OWN[3:])}</div>",
     "the article goes on beside it": f"<div>{marked(OWN)}{items('span').replace('h4', 'p')}</div>",

@@ -9,7 +9,7 @@ from lxml import etree
 
 from scrapy_neardup import Detector
 from scrapy_neardup.extraction import EXTRACTORS, Page, load_extractor
-from scrapy_neardup.extraction.parsing import parsed, parsed_whole, remove_hidden, written
+from scrapy_neardup.extraction.parsing import parsed, parsed_whole, remove_hidden
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint import Fingerprinter
 
@@ -25,11 +25,6 @@ def test_it_is_known_whether_all_of_a_page_was_parsed(tag: str) -> None:
     # Whatever else is wrong with it.
     assert not parsed_whole("</x>" * 9000 + f"<{tag}>" * 300 + "</y>" * 9000)[1]
     assert parsed_whole("</x>" * 9000 + f"<{tag}>x</{tag.split()[0]}>" * 3000)[1]
-
-
-@pytest.mark.parametrize("unit", ["<p>x", "<li>x", "<br>", "<img src=x>", "<option>x", "<td>x", "<b/></b>"])
-def test_many_elements_side_by_side_are_not_deep(unit: str) -> None:
-    assert parsed_whole(f"<html><body>{unit * 2000}</body></html>")[1]
 
 
 def visible(body: str) -> str:
@@ -82,14 +77,6 @@ def test_hidden_elements_are_taken_out_and_what_comes_behind_is_not(element: str
 )
 def test_what_is_visible_stays(element: str) -> None:
     assert visible(element) == "x"
-
-
-@pytest.mark.parametrize("name", ["body", "main", "html"])
-def test_what_holds_all_of_a_page_is_shown_by_scripts(name: str) -> None:
-    root = parsed(f'<{name} style="visibility:hidden"><p>x</p></{name}>')
-    assert root is not None
-    assert not remove_hidden(root)
-    assert "x" in written(root)
 
 
 def text_of(html: str, extractor: str) -> str:

@@ -60,9 +60,6 @@ OWN, LEGAL, OTHER, LONG = (paragraphs(seed, count) for seed, count in ((1, 6), (
 ARTICLE = f"<h1>{TITLE}</h1>{marked(OWN)}"
 FOOTER = f"<footer>{marked(LEGAL)}</footer>"
 LINKS = "<ul>" + "<li><a href=x>another page</a></li>" * 12 + "</ul>"
-TEASERS = "".join(
-    f"<h4><a href=x>{text[:30]}</a></h4><p>{text}</p>" for text in paragraphs(5, count=5, words=10)
-)
 CONSENT = marked([f"We use cookies. {text}" for text in OTHER])
 
 #: Bodies of pages whose main text is OWN.
@@ -119,11 +116,6 @@ def test_pictures_with_other_captions_under_the_same_words_are_other_pages_of_a_
         assert detector.check(gallery(71), "https://a.example/3").kind == "exact"
 
 
-def test_preformatted_text_is_one_paragraph() -> None:
-    text = "\n\n".join(OWN)
-    assert extracted(page(f"<h1>{TITLE}</h1><pre>{text}</pre>{FOOTER}")).text == " ".join(OWN)
-
-
 def test_other_scripts_without_paragraph_tags() -> None:
     dice = random.Random(5)
     for letters, end in ((HAN, "。"), (HEBREW + "   ", ".")):
@@ -145,27 +137,6 @@ def test_other_scripts_without_paragraph_tags() -> None:
 def test_the_title_is_that_of_the_page(body: str) -> None:
     found = extracted(page(body + marked(OWN))).title
     assert found == (TITLE if body else f"{TITLE} | The Site")
-
-
-HEADLINES = [TITLE, "Three bakers and one oven", "Why bells ring at noon"]
-STORIES = [OWN, LONG, OTHER]
-FRAMES: dict[str, Callable[[str, str], str]] = {
-    "article": lambda headline, story: f"<article>{headline}{story}</article>",
-    "wrapper": lambda headline, story: f"<div><div>{headline}</div><article>{story}</article></div>",
-}
-
-
-def test_sections_with_headlines_are_parts_of_one_article() -> None:
-    sections = "".join(
-        f"<section><h1>{headline}</h1>{marked(story)}</section>"
-        for headline, story in zip(HEADLINES, STORIES, strict=True)
-    )
-    assert extracted(page(f"<article>{sections}</article>")).text.split("\n") == OWN + LONG + OTHER
-
-
-def test_a_headline_that_shares_half_of_its_words_with_the_title_is_the_title() -> None:
-    body = f"<ul><li><a href=x>The harbour</a></ul><h1>Boats: {TITLE}, says the council today</h1>"
-    assert extracted(page(body + marked(OWN))).title == f"Boats: {TITLE}, says the council today"
 
 
 def test_the_first_headline_is_the_title_of_a_page_that_has_none() -> None:
@@ -229,11 +200,6 @@ def test_headings_that_are_links_name_the_entries_of_a_list() -> None:
         assert detector.check(found, url="https://shop.example/?page=2").kind == "exact"
 
 
-def test_headings_behind_the_text_name_other_pages() -> None:
-    others = "".join(f"<h3><a href=x>{name}</a></h3>" for name in paragraphs(69, 5, 6))
-    assert not extracted(page(f"{ARTICLE}{others}")).details
-
-
 def test_short_lines_under_the_headline_are_details() -> None:
     rows = "".join(f"<tr><td>Berth {number}</td><td>{number * 7} €</td></tr>" for number in range(5))
     found = extracted(
@@ -244,15 +210,6 @@ def test_short_lines_under_the_headline_are_details() -> None:
     for number in range(5):
         expected += [f"Berth {number}", f"{number * 7} €"]
     assert found.details.split("\n") == expected
-
-
-def test_details_end_where_something_else_begins_and_are_bounded() -> None:
-    body = f"<h1>{TITLE}</h1>{marked(OWN)}<p>5 €</p><aside>Read more</aside><p>9 €</p>"
-    assert extracted(page(body)).details == "5 €"
-    rows = "<tr><td>x</td></tr>" * 5000
-    assert (
-        len(extracted(page(f"<h1>{TITLE}</h1><table>{rows}</table>{marked(OWN)}")).details.split("\n")) <= 200
-    )
 
 
 def test_links_to_documents_are_short_lines_of_the_main_text() -> None:
@@ -288,16 +245,6 @@ def test_pages_of_one_note_that_offer_other_files_are_two(ends: str) -> None:
     with Detector.open() as detector:
         detector.add(page_of("abcdef"), "https://choir.example/songs")
         assert detector.add(page_of("ghijkl"), "https://choir.example/more-songs").kind == "template"
-
-
-def test_lines_of_a_list_are_main_text_where_paragraphs_are_few() -> None:
-    items = [f"{sentence(random.Random(number), 6)[:-1]}" for number in range(30)]
-    lines = "".join(f"<li>{item}</li>" for item in items)
-    found = extracted(
-        page(f"<h1>{TITLE}</h1>{marked(OWN[:1])}<ul>{lines}</ul>{marked(OWN[1:2])}{FOOTER}")
-    ).text
-    assert all(text in found for text in (*items, *OWN[:2]))
-    assert not any(text in found for text in LEGAL)
 
 
 def test_without_an_article_another_extractor_answers_and_the_title_stays() -> None:
@@ -405,19 +352,6 @@ def test_one_element_of_many_attributes_takes_linear_time() -> None:
     assert extracted(page(f'<div data-state="{data}">{ARTICLE}</div>')).text.split("\n") == OWN
 
 
-def test_a_long_address_over_many_lines_takes_linear_time() -> None:
-    def seconds(size: int) -> float:
-        address, lines = "x" * size, "<p>ab</p>" * (size // 10)
-        html = page(marked(OWN) + f"<a href='{address}.pdf'>{lines}</a>")
-        started = time.process_time()
-        segment(html, None)
-        return time.process_time() - started
-
-    seconds(1000)
-    # Quadratic time would be 64 times as much.
-    assert seconds(160_000) < 25 * max(seconds(20_000), 0.02)
-
-
 def thread(texts: list[str], aside: str = "") -> str:
     """A thread of a forum in which the first post, too, is called a comment, under a link to the site."""
     posts = "".join(
@@ -485,14 +419,6 @@ def test_all_that_a_page_without_an_article_shows_counts() -> None:
         assert detector.check(listed(62), "https://a.example/list/62?from=menu").kind == "exact"
 
 
-def test_what_is_called_the_body_of_an_article_is_its_text() -> None:
-    """In parts, with advertising between, none of which is most of the page."""
-    parts = "<div class=ad>Advertisement</div>".join(
-        f"<div class='body articleBody -bottom-space'>{marked(OWN[n : n + 2])}</div>" for n in (0, 2, 4)
-    )
-    assert extracted(page(f"<h1>{TITLE}</h1>{parts}{marked(OTHER[:3])}")).text.split("\n")[:6] == OWN
-
-
 def entry(name: str, texts: list[str], classes: str = "post") -> str:
     return f"<article class='{classes}'><h2><a href=x>{name}</a></h2>{marked(texts)}</article>"
 
@@ -535,15 +461,6 @@ def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() 
         assert detector.check(listed(first + one), url="https://a.example/tag/3").kind == "exact"
 
 
-def test_an_article_with_many_short_lines_is_one_whatever_it_is_called() -> None:
-    """Its prose is less than all the text around it, but more than the prose there."""
-    article, voices = paragraphs(7), paragraphs(8, 5)
-    plan = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(9, 40))
-    around = marked([*voices, *(text[:60] for text in paragraphs(10, 8))])
-    html = f"<h1>{TITLE}</h1><div class=rich-newsletter>{marked(article)}{plan}</div><div>{around}</div>"
-    assert extracted(page(html)).text.split("\n")[: len(article)] == article
-
-
 def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
     menu = "".join(f"<div>{text[:24]}</div>" for text in paragraphs(40, 10, 12))
     foot = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(41, 24, 20))
@@ -576,31 +493,11 @@ def test_what_a_form_offers_to_choose_from_is_not_its_text(kind: str) -> None:
             assert detector.add(text, f"https://{site}-site.com/").kind == "unique"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        f"<script>write('<select>')</script>{FORM}<script>write('</select>')</script>",
-        f"{FORM}</select>{FORM}</datalist>",
-        f"<select><option>one<datalist></select>{FORM}</datalist>",
-    ],
-)
-def test_what_only_looks_like_choices_takes_nothing_with_it(body: str) -> None:
-    assert LABELS[11] in extracted(page(body)).shown
-
-
 def test_what_stands_under_the_headline_counts_behind_a_line_that_runs_over_all_pages() -> None:
     ticker = f"<div>{' '.join(paragraphs(50, 2))}</div><nav><a href=/>Home</a></nav>"
     rows = "".join(f"<tr><td><a href=x>Name</a></td><td>{number * 7}</td></tr>" for number in range(9))
     found = extracted(page(f"{ticker}<h1>{TITLE}</h1><p>The table</p><table>{rows}</table>{FOOTER}"))
     assert found.details.split("\n") == ["The table", *(str(number * 7) for number in range(9))]
-
-
-def test_what_is_shown_beside_most_of_a_page_does_not_count() -> None:
-    around = "".join(f"<div><a href=x>{text}</a></div>" for text in paragraphs(8, 5, 6))
-    assert paragraphs(8, 1, 6)[0] not in extracted(page(f"{ARTICLE}{around}")).details
-    # Nor what stands in a menu beside a short text.
-    menu = f"<nav>{around}</nav>"
-    assert not extracted(page(f"<h1>Music</h1>{marked(OWN[:1])}{menu}", title="Music")).details
 
 
 @pytest.mark.parametrize("form", ["<h1><a href={}>{}</a></h1>", "<a href={}><h1>{}</h1></a>"])
@@ -619,16 +516,6 @@ def test_a_headline_that_is_a_link_to_the_site_does_not_name_the_page(home: str,
         detector.add(one, url="https://a.example/tag/ships")
         assert not detector.check(other, url="https://a.example/tag/cranes").is_duplicate
         assert detector.check(one, url="https://a.example/tag/ships?page=1").kind == "exact"
-
-
-def test_a_link_of_a_menu_is_no_headline() -> None:
-    def month(name: str) -> str:
-        menu = "<nav><ul><li><a href=x>Products</a></li><li><a href=y>About</a></li></ul></nav>"
-        head = f'<title>Events for {name}</title><meta property="og:title" content="Products">'
-        body = f"{menu}<h2>What takes place in the harbour</h2>{marked(OWN)}"
-        return f"<html><head>{head}</head><body>{body}</body></html>"
-
-    assert "July 2016" in extracted(month("July 2016")).title
 
 
 @pytest.mark.parametrize("name", ["Rook", "Tower of the western wall"])
@@ -651,34 +538,6 @@ def test_the_section_of_a_page_is_not_its_title(name: str, entry: str) -> None:
     # The title of a thread may be a link to itself.
     thread = f"<title>{TITLE} - The forum</title><body><div><a href=x>{TITLE}</a></div>{marked(OWN)}</body>"
     assert extracted(thread).title == TITLE
-
-
-def test_who_wrote_a_poem_is_not_its_text() -> None:
-    """The profile is the only paragraph of the page, but less than the lines of the poem."""
-    lines = [text[:-1] for text in paragraphs(61, count=24, words=5)]
-    profile = f"<div class=author-box><p>{sentence(random.Random(62), 60)}</p></div>"
-    found = extracted(page(f"<h1>{TITLE}</h1><p>{'<br>'.join(lines)}</p>{profile}")).text
-    assert all(line in found for line in lines)
-    assert sentence(random.Random(62), 60) not in found
-
-
-REPLY = """<div id=respond><h3>Leave a Reply</h3><form id=commentform action=post method=post>
-<p class=comment-notes>Your email address will not be published. Required fields are marked *</p>
-<p><label>Name *</label><input name=author></p><p><label>Email *</label><input name=email></p>
-<p><label>Comment</label><textarea name=comment></textarea></p></form></div>"""
-
-
-@pytest.mark.parametrize("frame", ["div class='c-paper c-paper--feedback'", "form id=customer-feedback-form"])
-def test_what_asks_whether_a_page_was_of_use_is_not_its_text(frame: str) -> None:
-    asks = (
-        "<h2>Was this page of use?</h2><p>Something went wrong, please try again some time later. Your "
-        "answer was not stored, so nobody has read it.</p><p>Thank you for your answer</p>"
-    )
-    note = f"<h1>{TITLE}</h1>{marked(OWN[:2])}<p>Changed on 7 May 2031</p>"
-    asked = f"<main>{note}<{frame}>{asks}</{frame.split()[0]}></main>"
-    assert extracted(page(asked)) == extracted(page(f"<main>{note}</main>"))
-    # What the page is about may be called so as well.
-    assert extracted(page(f"<{frame}>{ARTICLE}</{frame.split()[0]}>")).text == "\n".join(OWN)
 
 
 def test_pages_of_lines_alone_are_told_apart_by_a_few_of_them() -> None:

@@ -22,7 +22,6 @@ import pytest
 
 import scrapy_neardup
 from scrapy_neardup.extraction import Page, Workers, load_extractor
-from scrapy_neardup.extraction.task import data_size
 from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.helpers.kept_servers import KeptServer
@@ -133,18 +132,6 @@ def test_signature_is_that_of_the_extracted_text(pool: Callable[..., Workers]) -
     assert 0 < result.seconds < 10
 
 
-def test_text_comes_with_it_if_asked_for() -> None:
-    html = article(ENGLISH)
-    for keep in (True, False):
-        workers = Workers(Fingerprinter(), "plain", processes=1, timeout=10, memory=256 * MB, keep_text=keep)
-        results = [workers.submit(page(html)).result(60) for _ in range(2)]  # the second from memory
-        workers.close()
-        assert [result.text for result in results] == [
-            load_extractor("plain")(html, None) if keep else None
-        ] * 2
-        assert results[0].signature == results[1].signature
-
-
 def test_spanning_table_ends_in_time_while_others_are_served(pool: Callable[..., Workers]) -> None:
     workers = pool("trafilatura", processes=2, timeout=3)
     assert workers.submit(page(article(ENGLISH))).result(60).reason is None
@@ -177,34 +164,12 @@ def test_trouble_of_one_page_is_its_own(
     assert len(pids(workers)) == 1
 
 
-def test_pages_with_trouble_do_not_hold_up_the_others(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient, processes=2)
-    orders = [f"{order}{n}" for n in range(10) for order in ("segv ", "exit ", "raise ", "fine ", "eat 300")]
-    orders.append("sleep 9")
-    results = [future.result(30).reason for future in [workers.submit(page(order)) for order in orders]]
-    assert results == ["crash", "crash", "failed", None, "memory"] * 10 + ["timeout"]
-
-
-def test_error_names_exception_and_place(pool: Callable[..., Workers], obedient: str) -> None:
-    detail = pool(obedient).submit(page("raise it")).result(60).detail
-    assert detail is not None
-    assert detail.startswith("ValueError: it (")
-    assert "obedient.py:" in detail
-
-
 def test_body_over_the_memory_limit_is_that_page_s_trouble(
     pool: Callable[..., Workers], obedient: str
 ) -> None:
     workers = pool(obedient, timeout=10, memory=32 * MB)
     assert workers.submit(page(b"x" * (100 * MB))).result(60).reason == "memory"
     assert workers.submit(page("fine")).result(60).reason is None
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell at all")
-def test_where_proc_is_hidden_nothing_is_said_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert data_size() > MB
-    monkeypatch.setattr("scrapy_neardup.extraction.task.Path", lambda _: Path("/dev/null/statm"))
-    assert data_size() == 0
 
 
 def test_worker_that_has_grown_is_replaced(pool: Callable[..., Workers], obedient: str) -> None:
@@ -284,13 +249,6 @@ def test_hostile_body_costs_one_worker_only(pool: Callable[..., Workers], obedie
         assert again.result().reason == reason
 
 
-def test_cancelled_future_does_not_cancel_the_others(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient)
-    futures = [workers.submit(page("sleep 0.2")) for _ in range(3)]
-    assert futures[0].cancel()
-    assert futures[1].result(60).reason is futures[2].result(60).reason is None
-
-
 def test_results_are_bounded(
     pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,15 +305,6 @@ def test_pools_leave_nothing_behind(pool: Callable[..., Workers], obedient: str)
     assert threading.active_count() == threads
 
 
-def test_start_is_quick_and_in_the_background(pool: Callable[..., Workers]) -> None:
-    workers = pool("trafilatura", processes=2, server=ForkServer)
-    started = time.monotonic()
-    workers.start()
-    returned = time.monotonic()
-    assert wait_until(lambda: len(pids(workers)) == 2, 30)
-    assert returned - started < (time.monotonic() - started) / 2
-
-
 def test_close_is_quick_and_answers_what_waits(pool: Callable[..., Workers], obedient: str) -> None:
     workers = pool(obedient, processes=2, timeout=60, server=ForkServer)
     workers.submit(page("warm")).result(60)
@@ -386,16 +335,6 @@ def test_a_server_whose_crawl_ends_before_it_says_what_to_do_ends_in_silence() -
     ours.close()
     assert server.communicate(timeout=30)[1] == b""
     assert server.returncode == 0
-
-
-def test_close_before_the_workers_are_up(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient, server=ForkServer)
-    future = workers.submit(page("fine"))
-    started = time.monotonic()
-    workers.close()
-    assert time.monotonic() - started < 5
-    assert future.result(0).detail == "the workers were closed"
-    pool(obedient).close()
 
 
 @pytest.mark.parametrize("timeout", [1e7, 1e300])
@@ -448,25 +387,6 @@ def test_a_pool_without_threads_answers_and_tries_again(
         assert result.reason == "crash"
         assert "can't start new thread" in (result.detail or "")
     assert workers.submit(page("b")).result(60).signature is not None
-
-
-def test_a_pool_makes_do_with_the_threads_that_it_gets(
-    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    start, started = threading.Thread.start, []
-
-    def start_one(thread: threading.Thread) -> None:
-        if started:
-            raise RuntimeError("can't start new thread")
-        started.append(thread)
-        start(thread)
-
-    workers = pool(obedient, processes=3)
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", start_one)
-        assert workers.submit(page("a")).result(60).signature is not None
-    assert workers.submit(page("b")).result(60).signature is not None
-    workers.close()
 
 
 def test_extractor_that_only_the_workers_cannot_import(
