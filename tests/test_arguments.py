@@ -18,7 +18,7 @@ from scrapy_neardup import (
     simhash,
 )
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.sources import SourceUnavailable
+from scrapy_neardup.audit.sources.records import SourceUnavailable
 from scrapy_neardup.extraction import Page, Workers, load_extractor
 from scrapy_neardup.fingerprint.minhash import MinHash
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Protocol
 from scrapy_neardup import extraction
 
 from .signing import Filer, Unsigned, spread
-from .sources import BrokenRecord, CrawledPage, Options, Origin, find_sources, read_source
+from .sources import find_sources, read_source
+from .sources.records import BrokenRecord, CrawledPage, Options, Origin
 from .sources.responses import read_head
 from .store import StoredPage
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from .model import Input
     from .settings import AuditOptions
-    from .sources import Record
+    from .sources.records import Record
     from .store import Store
 
 #: Pages that wait for each extracting process.

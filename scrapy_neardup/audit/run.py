@@ -22,11 +22,12 @@ from .output import files as results
 from .output.report import write_report
 from .reading import fill
 from .settings import VERSION, AuditOptions
-from .sources import SourceUnavailable, find_sources
+from .sources import find_sources
+from .sources.records import SourceUnavailable
 from .store import FILE, Store, encodable
 
 if TYPE_CHECKING:
-    from .sources import Origin
+    from .sources.records import Origin
 
 #: Sources that a message names.
 _NAMED = 3

@@ -20,7 +20,7 @@ import numpy as np
 from scrapy_neardup.errors import ConfigurationError
 
 from .signing import Filed, unpacked
-from .sources import Revisit
+from .sources.records import Revisit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.index import Header
 
-    from .sources import CrawledPage, Origin
+    from .sources.records import CrawledPage, Origin
 
 #: The file in the folder of an audit that holds its pages.
 FILE = "signatures.sqlite"

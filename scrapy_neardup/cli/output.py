@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from scrapy_neardup.audit.sources import Origin
+    from scrapy_neardup.audit.sources.records import Origin
 
 #: Control, format (it can reverse the order of the text), surrogate, and the separators of lines and
 #: paragraphs.

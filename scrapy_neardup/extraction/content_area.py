@@ -59,15 +59,6 @@ class ContentArea:
         """Return the identity of texts that an extractor with the identity *extractor* finds in this area."""
         return extractor + _AND + json.dumps(asdict(self)) if self else extractor
 
-    @classmethod
-    def of_identity(cls, identity: str) -> ContentArea:
-        """Return the area that `identity` wrote; the whole page for that of an extractor alone."""
-        _, found, area = identity.partition(_AND)
-        if not found:
-            return cls()
-        parts = json.loads(area)
-        return cls(tuple(parts["include"]), tuple(parts["exclude"]))
-
 
 #: All of a page.
 WHOLE_PAGE = ContentArea()

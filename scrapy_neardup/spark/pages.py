@@ -22,8 +22,8 @@ from scrapy_neardup.audit.names import all_words, name_pages, telling_notes
 from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.run import find_inputs
 from scrapy_neardup.audit.signing import unpacked
-from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Options, Origin
 from scrapy_neardup.audit.sources.feeds import Fields, item_of
+from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Options, Origin
 from scrapy_neardup.audit.store import COLUMNS, encodable, row_of
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.boilerplate import TITLES, widespread

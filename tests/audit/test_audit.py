@@ -19,7 +19,7 @@ from scrapy_neardup.audit.crawl import load_crawl
 from scrapy_neardup.audit.output.files import FILES
 from scrapy_neardup.audit.pairs import PairJudge
 from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.audit.sources import SourceUnavailable
+from scrapy_neardup.audit.sources.records import SourceUnavailable
 from scrapy_neardup.audit.store import FILE, Store
 
 from .corpora import crawl, edited, feed, template, text

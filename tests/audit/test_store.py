@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.audit.arrays import text_places
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, unpacked
-from scrapy_neardup.audit.sources import CrawledPage, Origin
+from scrapy_neardup.audit.sources.records import CrawledPage, Origin
 from scrapy_neardup.audit.store import Paragraphs, Store, StoredPage
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint.main_text import MainText

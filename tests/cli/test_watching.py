@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_neardup.audit.sources import Origin
+from scrapy_neardup.audit.sources.records import Origin
 from scrapy_neardup.cli.output import watching
 from tests.helpers.commands import COMMAND
 from tests.helpers.processes import children, wait_for_none

@@ -90,10 +90,6 @@ def test_large_and_deep_pages_take_linear_time(of: Callable[[int], str]) -> None
 def test_the_identity_tells_the_area() -> None:
     area = ContentArea(('a[b="c; content area {}"]',), (".ad",))
     assert ContentArea().identity("plain 2") == "plain 2"
-    assert ContentArea.of_identity("plain 2") == ContentArea()
-    assert ContentArea.of_identity(ContentArea(("#a",), (".ü",)).identity("plain 2")) == ContentArea(
-        ("#a",), (".ü",)
-    )
     assert area.identity("plain 2") != ContentArea(area.include).identity("plain 2")
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from scrapy_neardup import ConfigurationError
-from scrapy_neardup.audit.sources import SourceUnavailable
+from scrapy_neardup.audit.sources.records import SourceUnavailable
 from scrapy_neardup.spark.pages import find_paths
 from tests.audit.corpora import feed, text
 

@@ -22,11 +22,9 @@ from .records import (
     MAX_PROBLEMS,
     BrokenRecord,
     CrawledPage,
-    Indexing,
     Options,
     Origin,
     Record,
-    Revisit,
     Skipped,
     SourceUnavailable,
     clean,
@@ -37,23 +35,6 @@ from .responses import is_cache, looks_like_html, read_cache, read_wacz, read_wa
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-__all__ = [
-    "BrokenRecord",
-    "CrawledPage",
-    "Indexing",
-    "Options",
-    "Origin",
-    "Record",
-    "Revisit",
-    "Skipped",
-    "Source",
-    "SourceUnavailable",
-    "find_sources",
-    "kind_of_file",
-    "open_sources",
-    "read_source",
-]
 
 #: A file that is in a folder with results of an audit.
 _RESULTS = "signatures.sqlite"

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import brotli
 import pytest
 
-from scrapy_neardup.audit.sources import BrokenRecord, CrawledPage, Origin, Skipped
-from scrapy_neardup.audit.sources.records import Unreadable
+from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Origin, Skipped, Unreadable
 from scrapy_neardup.audit.sources.responses import decode_body, page_of_response
 
 if TYPE_CHECKING:

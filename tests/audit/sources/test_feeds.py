@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.exporters import CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 
-from scrapy_neardup.audit.sources import Origin
 from scrapy_neardup.audit.sources.feeds import split_objects
-from scrapy_neardup.audit.sources.records import Stream
+from scrapy_neardup.audit.sources.records import Origin, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from scrapy_neardup.audit.sources import Indexing
+from scrapy_neardup.audit.sources.records import Indexing
 from scrapy_neardup.audit.sources.responses import header_forbids, read_head
 
 PAGE = "https://a.example/de/page?x=1"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.audit.sources import CrawledPage, Options, Skipped, find_sources, mirror_url, read_source
+from scrapy_neardup.audit.sources import find_sources, mirror_url, read_source
+from scrapy_neardup.audit.sources.records import CrawledPage, Options, Skipped
 
 PAGE = b"<!DOCTYPE html><html><head><title>t</title></head><body><p>text</p></body></html>"
 

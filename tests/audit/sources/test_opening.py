@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.audit.sources import Source, SourceUnavailable, find_sources
+from scrapy_neardup.audit.sources import Source, find_sources
+from scrapy_neardup.audit.sources.records import SourceUnavailable
 
 from .archives import http, record, write_wacz, write_warc
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.audit.sources import CrawledPage, Revisit, open_sources
+from scrapy_neardup.audit.sources import open_sources
+from scrapy_neardup.audit.sources.records import CrawledPage, Revisit
 
 from .archives import http, record, write_wacz, write_warc
 
