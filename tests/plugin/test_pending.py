@@ -49,46 +49,24 @@ async def test_those_that_come_while_the_first_is_in_progress_wait(site, crawl, 
     assert result["waited"] == 5
 
 
+@pytest.mark.parametrize("where", ["callback", "pipeline", "drop"])
 @pytest.mark.parametrize("policy", POLICIES)
-async def test_callback_of_the_first_fails(site, crawl, pages, policy):
+async def test_the_first_fails(site, crawl, pages, policy, where):
     class Failing(pages):
         def parse(self, response):
-            first = not self.seen
             self.note(response)
-            if first:
+            if where == "callback" and len(self.seen) == 1:
                 raise ValueError("broken callback")
-            yield {"url": response.url}
+            yield {"url": response.url, "fails": len(self.seen) == 1}
 
-    result = await crawl(Failing, {**SIX, "NEARDUP_POLICY": policy}, urls=site.copies(6))
-    assert result["released"] == 1
-    check_one_unique(result, policy, callbacks=2)
-    assert len(result.items) == (5 if policy == "tag" else 1)
+    class Pipeline:
+        def process_item(self, item):
+            if item.pop("fails"):
+                raise (ValueError("broken pipeline") if where == "pipeline" else DropItem("invalid"))
+            return item
 
-
-class FailFirst:
-    def __init__(self):
-        self.count = 0
-
-    def process_item(self, item):
-        self.count += 1
-        if self.count == 1:
-            raise ValueError("broken pipeline")
-        return item
-
-
-class DropFirst(FailFirst):
-    def process_item(self, item):
-        self.count += 1
-        if self.count == 1:
-            raise DropItem("invalid")
-        return item
-
-
-@pytest.mark.parametrize("pipeline", [FailFirst, DropFirst])
-@pytest.mark.parametrize("policy", POLICIES)
-async def test_item_of_the_first_fails(site, crawl, pages, policy, pipeline):
-    settings = {**SIX, "NEARDUP_POLICY": policy, "ITEM_PIPELINES": {pipeline: 300}}
-    result = await crawl(pages, settings, urls=site.copies(6))
+    settings = {**SIX, "NEARDUP_POLICY": policy, "ITEM_PIPELINES": {Pipeline: 300}}
+    result = await crawl(Failing, settings, urls=site.copies(6))
     assert result["released"] == 1
     check_one_unique(result, policy, callbacks=2)
     assert len(result.items) == (5 if policy == "tag" else 1)
@@ -113,10 +91,6 @@ class Kinds:
         self.note(response)
         yield {"url": response.url}
 
-    def listing(self, response):
-        self.note(response)
-        return [{"url": response.url}]
-
     def single(self, response):
         self.note(response)
         return {"url": response.url}
@@ -139,7 +113,7 @@ class Kinds:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(
-    "kind", ["generator", "listing", "single", "coroutine", "asyncgen", "nothing", "arguments", "parse"]
+    "kind", ["generator", "single", "coroutine", "asyncgen", "nothing", "arguments", "parse"]
 )
 async def test_callback_kinds(site, crawl, pages, policy, kind):
     class Kind(Kinds, pages):

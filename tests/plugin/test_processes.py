@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
-from collections import Counter
-from contextlib import suppress
 
 import pytest
 
@@ -159,39 +154,6 @@ def test_pause_and_resume_with_jobdir(site, run, tmp_path):
     assert "'neardup/index/documents': 5," in log  # a gauge, set later than the spider's closed()
     items = [json.loads(line)["url"] for line in (tmp_path / "feed.jsonl").read_text().splitlines()]
     assert sorted(items) == sorted(urls[:5])
-
-
-def test_killed_crawls_lose_no_page(site, run, tmp_path):
-    """Kill -9 at different moments and run again each time: every text is in the feed in the end."""
-    urls = [site.article(f"/{number}", seed=number % 60) for number in range(120)]
-    settings = {
-        "NEARDUP_DIR": "index",
-        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
-        "DOWNLOAD_DELAY": 0.01,
-    }
-    killed = 0
-    for moment in range(6):
-        process = run.start(["asyncio", "1"], urls, **settings)
-        before = sum(site.hits.values())
-        deadline = time.monotonic() + 30
-        while sum(site.hits.values()) - before < 10 + 15 * moment and time.monotonic() < deadline:
-            if process.poll() is not None:
-                break
-            time.sleep(0.01)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            killed += 1
-        process.wait(timeout=30)
-    assert killed >= 4
-    code, (stats,), log = run(["asyncio", "1"], urls, **settings)
-    assert code == 0
-    assert not [name for name in stats if name.startswith("neardup/error")]
-    texts = Counter()
-    for line in (tmp_path / "feed.jsonl").read_text().splitlines():
-        with suppress(ValueError):  # a kill may cut a line short
-            texts[json.loads(line)["text"]] += 1
-    assert len(texts) == 60
-    assert "'neardup/index/documents': 60," in log
 
 
 def test_command_ends_with_one_clear_line(site, run):
