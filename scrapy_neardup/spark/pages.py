@@ -210,24 +210,31 @@ def _sign(
 
 
 def sign_rows(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    """Sign the pages in the rows of a table."""
+    """Sign the pages in the rows of a table, which have no place that is the same in every run."""
     fields = Fields(Options(settings.text_field, settings.url_field))
     items = (item for batch in batches for item in batch.to_pylist())
-    records = (_with_url(fields.page(item, _NOWHERE)) for item in items)
-    yield from _sign(lambda reader: reader.signed_records("", records), settings)
+    return _sign_records((fields.page(item, Origin("", "")) for item in items), settings)
 
 
 def sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Sign the pages in lines of JSON, with the file of each."""
     fields = Fields(Options(settings.text_field, settings.url_field))
-    lines = (
-        (line, Origin(source))
-        for batch in batches
-        for line, source in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
-        if line.strip()
+    rows = (row for batch in batches for row in batch.to_pylist() if row["line"].strip())
+    return _sign_records((item_of(fields, row["line"], Origin(row["source"])) for row in rows), settings)
+
+
+def _sign_records(
+    records: Iterable[CrawledPage | BrokenRecord], settings: AuditOptions
+) -> Iterator[pa.RecordBatch]:
+    """Sign pages; one without a URL of its own is a problem."""
+    no_url = "no URL, which tells pages apart: name its field with --url-field"
+    found = (
+        BrokenRecord(each.origin, no_url)
+        if isinstance(each, CrawledPage) and each.url == str(each.origin)
+        else each
+        for each in records
     )
-    records = (_with_url(item_of(fields, line, origin)) for line, origin in lines)
-    yield from _sign(lambda reader: reader.signed_records("", records), settings)
+    return _sign(lambda reader: reader.signed_records("", found), settings)
 
 
 def sign_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
@@ -235,17 +242,6 @@ def sign_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Ite
     for batch in batches:
         for row in batch.to_pylist():
             yield from _sign(partial(Reader.signed, inputs=[Input(**row)]), settings)
-
-
-#: A row of a table has no place that is the same in every run.
-_NOWHERE = Origin("", "")
-
-
-def _with_url(record: CrawledPage | BrokenRecord) -> CrawledPage | BrokenRecord:
-    """Return *record*, or a problem in place of a page that has no URL of its own."""
-    if isinstance(record, CrawledPage) and record.url == str(record.origin):
-        return BrokenRecord(record.origin, "no URL, which tells pages apart: name its field with --url-field")
-    return record
 
 
 _IS_REVISIT = "refers_digest is not null or refers_url is not null"

@@ -63,15 +63,6 @@ class Looked(NamedTuple):
     cut: frozenset[Wanted] = frozenset()
 
 
-class Candidates(NamedTuple):
-    """Documents that lookups have met, before it is known whether they are still there."""
-
-    #: What each lookup has met.
-    met: list[Met]
-    #: Keys, each with its family, that so many documents have that no more need to be filed.
-    crowded: set[tuple[int, int]]
-
-
 def _meet(lookup: Lookup, equal: bool, parts: dict[int, list[Matches]], crowded: set[tuple[int, int]]) -> Met:
     """Return what a *lookup* has met, given what the probes of each key have; add to *crowded*."""
     if lookup.nearest and not equal and len(parts) == 1:
@@ -131,20 +122,20 @@ class RedisIndex:
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
-        _, candidates = self._look_up(document, lookups)
-        return self._found(document, lookups, candidates)
+        _, met, _ = self._look_up(document, lookups)
+        return self._found(document, lookups, met)
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
         self._require_open()
         for _ in range(ATTEMPTS):
-            looked, candidates = self._look_up(document, lookups)
-            filing = decide(self._found(document, lookups, candidates))
+            looked, met, crowded = self._look_up(document, lookups)
+            filing = decide(self._found(document, lookups, met))
             if filing is None:
                 return None
             last = self.store.generations[-1]
-            places = self.store.layout.places(filing.document, last, candidates.crowded)
+            places = self.store.layout.places(filing.document, last, crowded)
             replaced = self.store.fetch(sorted(filing.replaces)) if filing.replaces else self.store.nothing
             number = self.store.calls.run(
                 self.store.filing(filing.document, places, looked.places, looked.newest, self.leases.seconds)
@@ -176,8 +167,13 @@ class RedisIndex:
             raise IndexCorrupted(f"Document {min(missing)} is missing: ask for those that a search finds.")
         return known.documents.stored.take(np.searchsorted(np.array(known.numbers, np.int64), documents))
 
-    def _look_up(self, document: Documents, lookups: Sequence[Lookup]) -> tuple[Looked, Candidates]:
-        """Look up *document*, one row: return what is there, and what may be like it."""
+    def _look_up(
+        self, document: Documents, lookups: Sequence[Lookup]
+    ) -> tuple[Looked, list[Met], set[tuple[int, int]]]:
+        """Look up *document*, one row: return what is there, and what each lookup has met.
+
+        Returned besides: keys, with their families, that so many have that no more need to be filed.
+        """
         layout = self.store.layout
         keys = layout.keys(document)
         asked = [[Wanted(each.family, key, each.distance) for key in keys[each.family]] for each in lookups]
@@ -188,7 +184,7 @@ class RedisIndex:
             parts = {each.key: looked.met[each] for each in wanted if each in looked.met}
             met = _meet(lookup, layout.equal[lookup.family], parts, crowded)
             found.append(met._replace(narrowed=not looked.cut.isdisjoint(wanted)))
-        return looked, Candidates(found, crowded)
+        return looked, found, crowded
 
     def _look(self, wanted: Sequence[Wanted], most: int) -> Looked:
         """Read the buckets of keys, of each the last bytes, *most* of them."""
@@ -240,17 +236,17 @@ class RedisIndex:
                     cut.add(each)
         return Looked(met, int(newest), frozenset(filed), frozenset(cut))
 
-    def _found(self, document: Documents, lookups: Sequence[Lookup], candidates: Candidates) -> Found:
-        """Return those of *candidates* that are there."""
-        wanted = sorted(set().union(*(each.documents.tolist() for each in candidates.met)))
-        crowded = any(each.crowded for each in candidates.met)
-        narrowed = any(each.narrowed for each in candidates.met)
+    def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
+        """Return those documents that are there of what lookups have *met*."""
+        wanted = sorted(set().union(*(each.documents.tolist() for each in met)))
+        crowded = any(each.crowded for each in met)
+        narrowed = any(each.narrowed for each in met)
         known = self.store.fetch(wanted) if wanted else self.store.nothing
         there = np.array(known.numbers, np.int64)
         shared = np.zeros((len(lookups), len(there)), np.int64)
         if not len(there):  # so it is for most pages
             return Found(there, shared, known.documents.stored, [], crowded, narrowed)
-        for row, each in zip(shared, candidates.met, strict=True):
+        for row, each in zip(shared, met, strict=True):
             still = is_member(each.documents, there)
             row[there.searchsorted(each.documents[still])] = each.shared[still]
         self._verify(document, lookups, known, shared)
