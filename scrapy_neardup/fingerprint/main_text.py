@@ -45,7 +45,8 @@ def unwrapped(text: str) -> str:
     room on it, and then joined to that. A text is wrapped if most of its lines are full. A blank line ends a
     paragraph, and so does one that is indented more than the one before it.
     """
-    if "\n" not in text:
+    lines = text.split("\n")
+    if sum(len(line) > 4 * _WIDEST for line in lines) > _UNBROKEN * len(lines):  # most articles
         return text
     lines = [line.rstrip() for line in composed(text).expandtabs().split("\n")]
     widths = [_columns(line) for line in lines]
@@ -76,7 +77,7 @@ def _full(line: str, after: str, width: int) -> bool:
 
 
 def _columns(line: str) -> int:
-    if line.isascii() or len(line) > 4 * _WIDEST:  # which is wider than any, marks or not
+    if line.isascii():
         return len(line)
     return len(line) + len(_WIDE.findall(line)) - len(_NARROW.findall(line))
 

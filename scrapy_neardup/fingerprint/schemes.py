@@ -162,6 +162,8 @@ class Anchored(SimHash):
 class Banded(Scheme):
     """Texts of which enough bands of a MinHash signature are equal."""
 
+    components: ClassVar[int] = COMPONENTS
+
     @property
     @abstractmethod
     def bands(self) -> Bands:
@@ -175,6 +177,21 @@ class Banded(Scheme):
     def parameters(self) -> dict[str, str]:
         return {**super().parameters, "bands": f"{self.bands.bands} x {self.bands.rows}"}
 
+    def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
+        functions = MinHash(self.components, seed)
+        samples = [self.sample(each) for each in shingles.each()]
+        # The lower halves are kept: two of them agree by chance once in 2³².
+        rows = np.array([functions.signature(each[each != EMPTY]) for each in samples]) & np.uint64(2**32 - 1)
+        return self.bands.keys(rows).T, [self.kept(*each) for each in zip(samples, rows, strict=True)]
+
+    def sample(self, shingles: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return the *shingles* (uint64[n]) that the signature is made of."""
+        return shingles
+
+    def kept(self, sample: NDArray[np.uint64], components: NDArray[np.uint64]) -> bytes:
+        """Return what is kept of a text: of its *sample*, or of the *components* of its signature."""
+        return b""
+
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         return pairs.shared >= self.bands.agree
 
@@ -184,10 +201,7 @@ class SuperShingles(Banded):
 
     name = "supershingles"
     bands = SUPER_SHINGLES
-
-    def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
-        components = _signatures(shingles.each(), self.bands.bands * self.bands.rows, seed)
-        return self.bands.keys(components).T, [b""] * len(components)
+    components = SUPER_SHINGLES.bands * SUPER_SHINGLES.rows
 
 
 class MinHashBands(Banded):
@@ -200,15 +214,16 @@ class MinHashBands(Banded):
     def bands(self) -> Bands:
         return choose_bands(self.threshold, COMPONENTS, MISS_WEIGHT)
 
-    def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
-        # The lower halves are kept: two of them agree by chance once in 2³².
-        components = _signatures(shingles.each(), COMPONENTS, seed) & np.uint64(2**32 - 1)
-        return self.bands.keys(components).T, [row.tobytes() for row in components.astype("<u4")]
+    def kept(self, sample: NDArray[np.uint64], components: NDArray[np.uint64]) -> bytes:
+        return components.astype("<u4").tobytes()
 
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
-        equal = np.count_nonzero(pairs.a["components"] == pairs.b["components"], axis=-1)
-        similar: NDArray[np.bool_] = equal >= self.threshold * COMPONENTS
-        return super().agrees(pairs) & similar
+        return super().agrees(pairs) & (self.similarity(pairs) >= self.threshold)
+
+    def similarity(self, pairs: Pairs) -> NDArray[np.float64]:
+        """Estimate the Jaccard similarity of each pair; float64[n]."""
+        share: NDArray[np.float64] = np.mean(pairs.a["components"] == pairs.b["components"], axis=-1)
+        return share
 
 
 class BottomK(MinHashBands):
@@ -220,16 +235,14 @@ class BottomK(MinHashBands):
     name = "bottomk"
     record = (("components", f"({COMPONENTS},)<u8"),)
 
-    def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
-        least = [bottom_k(each, COMPONENTS) for each in shingles.each()]
-        components = _signatures([each[each != EMPTY] for each in least], COMPONENTS, seed)
-        keys = self.bands.keys(components & np.uint64(2**32 - 1))
-        return keys.T, [each.astype("<u8").tobytes() for each in least]
+    def sample(self, shingles: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        return bottom_k(shingles, COMPONENTS)
 
-    def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
-        b = np.atleast_2d(pairs.b["components"])
-        similar = bottom_k_jaccard(pairs.a["components"], b) >= self.threshold
-        return (pairs.shared >= self.bands.agree) & similar
+    def kept(self, sample: NDArray[np.uint64], components: NDArray[np.uint64]) -> bytes:
+        return sample.astype("<u8").tobytes()
+
+    def similarity(self, pairs: Pairs) -> NDArray[np.float64]:
+        return bottom_k_jaccard(pairs.a["components"], np.atleast_2d(pairs.b["components"]))
 
 
 SCHEMES: dict[str, type[Scheme]] = {
@@ -249,9 +262,3 @@ def load_scheme(
     if name not in SCHEMES:
         raise ConfigurationError(f"There is no scheme {name!r}: use one of {', '.join(SCHEMES)}.")
     return SCHEMES[name](tables=tables, distance=distance, threshold=threshold)
-
-
-def _signatures(texts: list[NDArray[np.uint64]], count: int, seed: int) -> NDArray[np.uint64]:
-    """Return the MinHash of each text, of *count* functions; uint64[texts, count]."""
-    functions = MinHash(count, seed)
-    return np.array([functions.signature(each) for each in texts], np.uint64).reshape(-1, count)

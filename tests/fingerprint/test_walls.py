@@ -17,49 +17,6 @@ from pages import on_each_host, templates
 
 FINGERPRINTER = Fingerprinter()
 
-WALLS = {
-    "captcha en": """Just a moment
-Before you go on, please prove that you are human. We have noticed unusual traffic from your network.
-Tick the box and solve the captcha below to return to the page you asked for. Reference ID 8a31-fe02.""",
-    "denied en": """Access denied
-You do not have permission to open this address on this server. Your request looks like automated requests from a
-script. If you think that you have been blocked by mistake, write to the owner of the site and name the Ray ID.""",
-    "script en": """Please enable JavaScript and cookies to continue
-This application needs a supported browser. It seems that JavaScript is disabled in yours, so nothing can be shown
-here. Change the settings of your browser and load the page again, or use another one.""",
-    "cookies en": """We value your privacy
-We and our partners use cookies and similar techniques to store information on your device, to measure how the site
-is used and to show advertising. With your consent we may read your location. Accept all. Reject all. Details are in
-the privacy policy.""",
-    "log in en": """Welcome back
-Please sign in to read this page. E-mail address. Password. Remember me. Forgot your password? Not a member yet?
-Create an account within a minute, it is free and you will get our letter every Friday morning.""",
-    "subscribe en": """You have read all of your free articles this month
-Subscribe to continue reading. From one pound a week, cancel at any time. Already a subscriber? Log in to your
-account and go on where you left off. Students and schools pay half.""",
-    "404 plain en": """404
-That page no longer exists. Try the search above, or go to the home page. If a link on our site has led you here,
-please let us know about it.""",
-    "cookies de": """Wir achten Ihre Privatsphäre
-Wir und unsere Partner verwenden Cookies, um die Nutzung der Seite zu messen und Anzeigen auszuwählen. Sie können
-alle akzeptieren oder Ihre Auswahl in den Einstellungen treffen. Mehr dazu steht im Datenschutz.""",
-    "404 fr": """Page introuvable
-Erreur 404. La page demandée n'existe plus ou a changé d'adresse. Vérifiez le lien ou faites un retour à l'accueil
-pour poursuivre votre lecture.""",
-    "captcha es": """Comprobación de seguridad
-Marca la casilla «no soy un robot» y resuelve el captcha para continuar. Hemos detectado demasiadas visitas desde tu
-dirección en los últimos minutos.""",
-    "captcha ru": """Подтвердите, что вы не робот
-С вашего адреса поступает слишком много запросов. Включите JavaScript в настройках браузера, отметьте поле и
-введите символы с картинки.""",
-    "404 zh": """404
-抱歉，您访问的页面不存在，可能已被删除或改名。请检查网址，或返回首页继续浏览其他内容。""",
-    "log in ja": """会員限定の記事です
-続きを読むには、ログインしてください。クッキーを有効にしてから、メールアドレスと暗証番号を入力してください。""",
-    "captcha ar": """تحقق من الاتصال
-يرجى التأكد من أنك لست روبوت قبل المتابعة إلى الصفحة المطلوبة. نستخدم ملفات تعريف الارتباط لحفظ إجابتك، ثم اضغط زر تسجيل الدخول.""",
-}  # fmt: skip
-
 NOTES = {
     "harbour": """The ferry to the islands leaves at seven instead of eight from Monday on, the harbour office said. Passengers
 with bicycles should be at the pier twenty minutes earlier. The timetable on the landing stage has been changed.""",
@@ -129,17 +86,6 @@ phone, open the menu there, click Load and choose it. Your books stand in the or
     "passes the yarn through the shed. See the link to the page of the warp.",
 }  # fmt: skip
 
-ABOUT_CAPTCHAS = """Why captchas are on the way out
-For twenty years a captcha was the answer to automated requests: read a crooked word, click on all the bridges, and
-you are let in. The tests were meant to show that you are human and not a robot. Programs now solve them faster than
-people do, and people are tired of them. A study of four hundred visitors found that one in six gave up when a
-security check came up before a purchase. Shops noticed unusual traffic less often than lost customers. Browser makers
-are therefore trying something else, by which a device vouches for its user without telling who that is. Critics fear
-that whoever has an old telephone or a rare system will read access denied more often. They also say that those who
-have been blocked seldom learn why. The proposal leaves it to every site what to do with the answer. Until it is
-agreed, most of us will go on counting traffic lights, and wonder whether the pole belongs to the light or not.
-Nobody knows, not even those who drew the squares."""
-
 ABOUT_COOKIES = """Fine for a cookie banner that could not be refused
 A publisher has to pay sixty thousand euros because its pages use cookies before a reader has chosen anything. The
 authority had looked at forty sites. On most of them it takes one click to accept all and five clicks to reject all,
@@ -152,11 +98,6 @@ their banners in the coming weeks, since the sums grow with turnover. For reader
 the banners stay, only with one more button."""
 
 
-@pytest.mark.parametrize("text", WALLS.values(), ids=WALLS.keys())
-def test_walls_are_told(text: str) -> None:
-    assert FINGERPRINTER.signature(text).wall
-
-
 @pytest.mark.parametrize("text", [*NOTES.values(), *HELP.values()], ids=[*NOTES, *HELP])
 def test_ordinary_notes_and_texts_about_where_to_click_are_no_walls(text: str) -> None:
     signature = FINGERPRINTER.signature(text)
@@ -164,13 +105,12 @@ def test_ordinary_notes_and_texts_about_where_to_click_are_no_walls(text: str) -
     assert not signature.wall
 
 
-@pytest.mark.parametrize("article", [ABOUT_CAPTCHAS, ABOUT_COOKIES])
-def test_articles_about_walls_are_none(article: str) -> None:
-    signature = FINGERPRINTER.signature(article)
+def test_an_article_about_walls_is_none() -> None:
+    signature = FINGERPRINTER.signature(ABOUT_COOKIES)
     assert signature.tokens > LONGEST
     assert not signature.wall
-    # Their length is all that tells them from a wall.
-    assert FINGERPRINTER.signature(" ".join(article.split()[:130])).wall
+    # Its length is all that tells it from a wall.
+    assert FINGERPRINTER.signature(" ".join(ABOUT_COOKIES.split()[:130])).wall
 
 
 COOKIE_PARAGRAPHS = (
@@ -182,22 +122,6 @@ COOKIE_PARAGRAPHS = (
         "With your consent we also set cookies for statistics. These cookies tell us which pages are read and for how long. "
         "Our partners may combine what such cookies say with data that you gave them elsewhere."
     ),
-    (
-        "Marketing cookies follow visitors across websites. They are meant to show advertising that is of interest. You can "
-        "refuse marketing cookies below, and change your choice at any time in the settings of cookies."
-    ),
-    (
-        "Preference cookies let the website remember what changes how it looks, such as your language. Cookies of providers "
-        "abroad may be read under laws that protect privacy less than ours do."
-    ),
-    (
-        "Wir verwenden Cookies, um die Website zu verbessern. Notwendige Cookies werden immer gesetzt, für alle anderen "
-        "Cookies brauchen wir Ihre Einwilligung, die Sie jederzeit widerrufen können."
-    ),
-    (
-        "Мы используем файлы cookie, чтобы сайт работал. Остальные файлы cookie ставятся только с вашего согласия, которое "
-        "можно отозвать в настройках cookie в любое время."
-    ),
 )
 BISCUITS = """For the cookies, beat butter and sugar until pale, add the eggs one by one, then flour and salt. Chill the dough
 for an hour. Cookies spread less when the dough is cold. Scoop two spoons for each cookie and leave room between them.
@@ -206,7 +130,7 @@ take them off after two minutes. They keep for a week in a tin, if nobody finds 
 
 
 def test_a_text_of_any_length_that_asks_leave_to_set_cookies_is_a_wall() -> None:
-    signature = FINGERPRINTER.signature("\n".join(COOKIE_PARAGRAPHS * 3))
+    signature = FINGERPRINTER.signature("\n".join(COOKIE_PARAGRAPHS * 9))
     assert signature.tokens > 3 * LONGEST
     assert signature.wall
 
