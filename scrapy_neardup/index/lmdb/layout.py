@@ -266,9 +266,9 @@ def _decode_low(key: bytes, data: bytes | memoryview) -> NDArray[np.uint16]:
 # Blocks of documents
 
 #: So many documents of a run are compressed together.
-CHUNK = 32
+CHUNK = 16
 #: Levels of zlib for the blocks of runs, and for those of the log, which are soon written again.
-RUN_LEVEL, LOG_LEVEL = 6, 0
+RUN_LEVEL, LOG_LEVEL = 1, 0
 #: Checksum of the key and of all that follows, since LMDB 0.9 has none; number of documents; of those in a
 #: chunk.
 _HEAD = struct.Struct("<III")
