@@ -116,7 +116,7 @@ def prune(path: Path | str, days: float, dry_run: bool) -> None:
 
 def _prune(path: Path, oldest: float, *, dry_run: bool) -> int:
     """Forget the documents stored before the time *oldest*; return how many those are."""
-    from scrapy_neardup.index.lmdb.commands import opened, require_sound
+    from scrapy_neardup.index.lmdb.commands import opened
     from scrapy_neardup.index.lmdb.compaction import maintain
     from scrapy_neardup.index.lmdb.snapshot import reading
     from scrapy_neardup.matching.records import forget_all, older_than, require_pages
@@ -127,7 +127,6 @@ def _prune(path: Path, oldest: float, *, dry_run: bool) -> int:
             found = len(older_than(reader, oldest, advance))
         if dry_run:
             return found
-        require_sound(environment, header, advance)
         for _ in maintain(environment, header, int(oldest)):  # whole runs go with their records
             pass
         with reading(environment, header) as reader:
@@ -203,8 +202,8 @@ def compact(path: Path | str) -> None:
         raise click.UsageError("An index on a server needs no compacting: what is forgotten is gone at once.")
     from scrapy_neardup.index.lmdb.commands import compact as compact_index
 
-    with progress("Compacting") as advance:
-        before, after = compact_index(path, advance)
+    with progress("Compacting"):
+        before, after = compact_index(path)
     print_line(f"The file had {before:,} bytes, now {after:,}.")
 
 

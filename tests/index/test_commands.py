@@ -52,7 +52,7 @@ def test_no_index(content: bytes | None, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / DATA).write_bytes(content)
     for folder in (tmp_path, tmp_path / "nowhere"):
-        for use in (lambda path: describe(path, print), lambda path: compact(path, print)):
+        for use in (lambda path: describe(path, print), compact):
             with pytest.raises(IndexUnavailable, match="There is no index"):
                 use(folder)
     assert not (tmp_path / "nowhere").exists()
@@ -128,10 +128,7 @@ def test_removed_documents_leave_the_file_and_the_others_keep_their_numbers(path
     (path / "rewritten-old").mkdir()  # of a process that was killed
     (path / DATA).chmod(0o640)
     before = (path / DATA).stat().st_size
-    steps: list[tuple[int, int]] = []
-    sizes = compact(path, lambda done, total: steps.append((done, total)))
-    assert steps == sorted(steps)
-    assert steps[-1][0] == steps[-1][1]
+    sizes = compact(path)
     assert sizes == (before, (path / DATA).stat().st_size)
     assert sizes[1] < sizes[0]
     assert (path / DATA).stat().st_mode & 0o777 == 0o640
@@ -154,7 +151,7 @@ def test_removed_documents_leave_the_file_and_the_others_keep_their_numbers(path
 
 def test_it_is_refused_while_others_use_the_index(path: Path) -> None:
     with closing(LmdbIndex(path, HEADER)), pytest.raises(IndexUnavailable, match="in use"):
-        compact(path, lambda *_: None)
+        compact(path)
 
 
 def test_a_copy_that_fails_leaves_all_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,17 +160,17 @@ def test_a_copy_that_fails_leaves_all_as_it_was(path: Path, monkeypatch: pytest.
 
     Flaky(monkeypatch).once(0, fail, "copy")
     with pytest.raises(IndexUnavailable, match=r"cannot be compacted \(full\): free space on its disk"):
-        compact(path, lambda *_: None)
+        compact(path)
     assert not [*path.glob("rewritten-*")]
     assert set(stored(path)) == set(range(COUNT)) - REMOVED
 
 
-def test_a_damaged_index_is_left_alone(path: Path) -> None:
+def test_a_damaged_index_is_refused(path: Path) -> None:
+    def damage(transaction: lmdb.Transaction) -> None:
+        database = environment.databases["documents"]
+        transaction.put(bytes(4), bytes(transaction.get(bytes(4), db=database))[:-1], db=database)
+
     with opened(path) as (environment, _):
-        environment.write(
-            lambda transaction: transaction.delete(bytes(4), db=environment.databases["documents"])
-        )
-    data = (path / DATA).read_bytes()
-    with pytest.raises(IndexCorrupted, match="8 documents cannot be read, the first 0"):
-        compact(path, lambda *_: None)
-    assert (path / DATA).read_bytes() == data
+        environment.write(damage)
+    with pytest.raises(IndexCorrupted, match="block"):
+        compact(path)

@@ -103,7 +103,7 @@ def work(world: Path, log: Path, dice: random.Random) -> None:
         else:
             index.close()
             if act > 0.97:
-                compact(path, lambda *_: None)
+                compact(path)
             index = LmdbIndex(path, HEADER, tuning=tuning)
         held = [each for each in held if each not in set(gone)] + kept
         # What is noted after a compaction is in a new file, whose commits are counted anew.

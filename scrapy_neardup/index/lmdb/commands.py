@@ -14,7 +14,6 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 
-from .check import find_problems
 from .compaction import merge_all
 from .directory import (
     DATA,
@@ -88,13 +87,6 @@ def _environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
         environment.close()
 
 
-def require_sound(environment: Environment, header: Header, progress: Callable[[int, int], None]) -> None:
-    """Check the index, and raise `IndexCorrupted` for its first problem: merging could make it worse."""
-    problem = next(find_problems(environment, header, progress), None)
-    if problem is not None:
-        raise corrupted(environment.path / DATA, f"{problem.where}: {problem.what.rstrip('.')}")
-
-
 def describe(path: Path, progress: Callable[[int, int], None]) -> dict[str, Any]:
     """Return numbers and parameters of the index in *path*, by name, ready for JSON.
 
@@ -132,12 +124,11 @@ def _iso(time: int | None) -> str | None:
     return None if time is None else datetime.fromtimestamp(time, timezone.utc).isoformat()
 
 
-def compact(path: Path, progress: Callable[[int, int], None]) -> tuple[int, int]:
+def compact(path: Path) -> tuple[int, int]:
     """Merge all runs of the index in *path* and rewrite its file without removed documents.
 
     Returns its bytes before, after. The new file takes the place of the old one in one step, once it is on
-    disk. The index is checked first, and *progress* is called with what that has done and with the total.
-    Raises `IndexUnavailable` while others use the index, `IndexCorrupted` if the check finds something.
+    disk. Raises `IndexUnavailable` while others use the index, `IndexCorrupted` if it reads damage.
     """
     require_index(path)
     data = path / DATA
@@ -151,7 +142,6 @@ def compact(path: Path, progress: Callable[[int, int], None]) -> tuple[int, int]
         before = data.stat().st_size
         with tempfile.TemporaryDirectory(prefix=PREFIX, dir=path) as folder, translated(path, "compacted"):
             with _environment_of(path) as (environment, header):
-                require_sound(environment, header, progress)
                 for _ in merge_all(environment, header):
                     pass
                 with reading(environment, header) as reader:
