@@ -11,27 +11,11 @@ if TYPE_CHECKING:
     from .index.protocol import Pending
     from .index.reservation import Reservation
 
-#: ``unique``: nothing like it is stored. ``exact``: the same normalised text under another URL. ``near``:
-#: nearly the same text under another URL. ``revisit``: this URL again. ``too_short``: too few tokens to
-#: judge. ``wall``: a captcha, cookie notice, log-in form or error page. ``template``: the sentences of
-#: another page, with another title, other numbers or other short lines. ``boilerplate``: the text of
-#: several pages of its site with other titles, such as a menu. ``fuller``: most of another page, and more;
-#: it is stored, and copies of it repeat it. ``preferred``: a near-duplicate that is the better version of
-#: the two; it is stored, and takes the place of the other. ``items_differ``: the text of another page, but an
-#: item that says something else; it is stored. Only a crawl can see that.
+#: What each means is in docs/glossary.md. ``items_differ`` is said by a crawl alone.
 Kind = Literal[
-    "unique",
-    "exact",
-    "near",
-    "revisit",
-    "too_short",
-    "wall",
-    "template",
-    "boilerplate",
-    "fuller",
-    "preferred",
-    "items_differ",
-]
+    "unique", "exact", "near", "revisit", "too_short", "wall", "template", "boilerplate", "fuller",
+    "preferred", "items_differ",
+]  # fmt: skip
 
 
 class Repeated(NamedTuple):

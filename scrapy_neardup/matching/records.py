@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import struct
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -231,24 +230,23 @@ def older_than(reader: Snapshot, oldest: float, progress: Callable[[int, int], N
     """Return the numbers of documents stored before *oldest* (seconds since 1970)."""
     from scrapy_neardup.index.lmdb.snapshot import live_documents
 
-    parts = [
-        numbers[documents.records["time"] < oldest] for numbers, documents in live_documents(reader, progress)
+    return [
+        number
+        for numbers, documents in live_documents(reader, progress)
+        for number in numbers[documents.records["time"] < oldest].tolist()
     ]
-    return [number for part in parts for number in part.tolist()]
 
 
 def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], None]) -> list[int]:
     """Return the numbers of documents whose URL has one of *hosts* (in lower case)."""
     from scrapy_neardup.index.lmdb.snapshot import live_documents
 
-    # Most URLs have none of the names in them, and parsing each would take much longer. Some spell a host
-    # otherwise: one beyond ASCII, and an address in brackets.
-    somewhere = re.compile(rf"[^\0-\x7F]|\[|{'|'.join(map(re.escape, hosts))}", re.IGNORECASE)
-    found: list[int] = []
-    for numbers, documents in live_documents(reader, progress):
-        rows = zip(numbers.tolist(), documents.urls, strict=True)
-        found += [number for number, url in rows if somewhere.search(url) and host_of(url) in hosts]
-    return found
+    return [
+        number
+        for numbers, documents in live_documents(reader, progress)
+        for number, url in zip(numbers.tolist(), documents.urls, strict=True)
+        if host_of(url) in hosts
+    ]
 
 
 def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> None:
