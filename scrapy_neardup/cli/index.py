@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +11,9 @@ from scrapy_neardup import clock
 
 from .output import RegularFile, json_option, print_json, print_line, print_table, progress
 from .settings import is_on_server, path_and_urls, path_argument
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.group()
@@ -205,23 +207,3 @@ def compact(path: Path | str) -> None:
     with progress("Compacting"):
         before, after = compact_index(path)
     print_line(f"The file had {before:,} bytes, now {after:,}.")
-
-
-@index.command("export")
-@click.argument("url", metavar="URL")
-@click.argument("directory", type=click.Path(path_type=Path))
-def export(url: str, directory: Path) -> None:
-    """Copy an index on a server into a new one in DIRECTORY."""
-    from .server import export as export_from_server
-
-    print_line(f"Copied {export_from_server(url, directory):,} documents.")
-
-
-@index.command("import")
-@click.argument("url", metavar="URL")
-@click.argument("directory", type=click.Path(path_type=Path))
-def import_(url: str, directory: Path) -> None:
-    """Copy the index in DIRECTORY to a new one on a server."""
-    from .server import import_ as import_to_server
-
-    print_line(f"Copied {import_to_server(url, directory):,} documents.")

@@ -82,19 +82,3 @@ def test_check_finds_what_is_missing(redis_server: RedisServer) -> None:
         detector.index.server.call("DEL", bucket)  # type: ignore[attr-defined]
     result = run("check", url, "--json")
     assert (result.exit_code, len(json.loads(result.stdout)["problems"])) == (1, 1)
-
-
-def test_an_index_goes_to_a_server_and_back(redis_server: RedisServer, tmp_path: Path) -> None:
-    url = redis_server.url("copy")
-    fill(tmp_path / "disk", range(40))
-    assert "Copied 40 documents" in run("import", url, tmp_path / "disk").stdout
-    assert run("check", url).exit_code == 0
-    assert stored(url, range(50)) == set(range(40))
-    with Detector.open(url) as there, Detector.open(tmp_path / "disk") as here:
-        assert there.index.header == here.index.header
-    fill(url, range(40, 45))
-    assert "Copied 45 documents" in run("export", url, tmp_path / "again").stdout
-    assert stored(tmp_path / "again", range(50)) == set(range(45))
-    assert run("check", tmp_path / "again").exit_code == 0
-    for command in ("import", "export"):
-        assert run(command, url, tmp_path / "again").exit_code == 2  # neither writes over an index
