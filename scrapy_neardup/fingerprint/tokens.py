@@ -51,21 +51,14 @@ class Tokens:
 
     def __getitem__(self, which: slice | NDArray[np.bool_]) -> Tokens:
         """Return some of the tokens (bool[n])."""
-        return Tokens(
-            self.points,
-            self.places[which],
-            self.unspaced[which],
-            self.syllables[which],
-            self.letters[which],
-            self.numbers[which],
-        )
+        marks = [mark[which] for mark in (self.unspaced, self.syllables, self.letters, self.numbers)]
+        return Tokens(self.points, self.places[which], *marks)
 
     @property
     def bounds(self) -> list[int]:
         """Of the texts that `BETWEEN` divides, number i has the tokens from bounds[i] to bounds[i + 1]."""
-        bounds: list[int] = (
-            self.places[:, 0].searchsorted((self.points == ord(BETWEEN)).nonzero()[0]).tolist()
-        )
+        ends = (self.points == ord(BETWEEN)).nonzero()[0]
+        bounds: list[int] = self.places[:, 0].searchsorted(ends).tolist()
         return bounds
 
     @property

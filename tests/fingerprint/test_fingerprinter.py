@@ -209,19 +209,6 @@ def test_schemes_add_keys_of_their_own_and_change_nothing_else(scheme: str) -> N
     assert signature.keys != again.signature(text).keys or not made.keys
 
 
-def test_stop_words_are_left_out() -> None:
-    text = text_of(article("english", 5))
-    without = Fingerprinter(Features(stop_words="en,de"))
-    kept = [word for word in tokenise(normalise(text)).words if word not in without._stop_words]
-    signature = without.signature(text)
-    assert 0 < len(kept) < FINGERPRINTER.signature(text).tokens
-    assert signature.tokens == len(kept)
-    assert signature.fingerprint == FINGERPRINTER.signature(" ".join(kept)).fingerprint
-    assert signature.sketch == FINGERPRINTER.signature(" ".join(kept)).sketch
-    # The digest is of what was written.
-    assert signature.digest == FINGERPRINTER.signature(text).digest
-
-
 def test_words_and_han_vote_one_by_one_and_syllables_in_pairs() -> None:
     by_frequency = Fingerprinter(Features(weight="tf"))
 

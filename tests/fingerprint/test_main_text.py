@@ -140,16 +140,9 @@ QUOTED = ["> The harbour stays open all summer, for the first", "> time in many 
 
 @pytest.mark.parametrize(
     "source",
-    [
-        "On Monday, Ann Lee wrote:",
-        "Am 3. Mai schrieb Ann Lee:",
-        "Ann Lee a écrit :",
-        "Ann Lee <ann@quay.example>:",
-        "Ann Lee (ann at quay.example):",
-        "4 Jun, 10:05, Ann Lee:",
-        "Анна Ли писала:",
-    ],
-)
+    ["On Monday, Ann Lee wrote:", "Am 3. Mai schrieb Ann Lee:", "Ann Lee a écrit :", "Анна Ли писала:",
+     "Ann Lee <ann@quay.example>:", "Ann Lee (ann at quay.example):", "4 Jun, 10:05, Ann Lee:"],
+)  # fmt: skip
 @pytest.mark.parametrize("between", [[], ["", ""]])
 def test_lines_that_a_letter_quotes(source: str, between: list[str]) -> None:
     letter = [source, *between, *QUOTED, "And so it should.", "> Is it?", "Yes."]

@@ -183,6 +183,16 @@ def test_the_other_tokens_are_left_with_what_is_known_of_them(text: str, words: 
         assert np.array_equal(getattr(kept, name), getattr(tokens, name)[left])
 
 
+def test_stop_words_are_left_out_of_all_but_the_digest() -> None:
+    text = "The council of the town closed the old bridge for repairs. " * 9
+    made = Fingerprinter(Features(stop_words="en,de"))
+    signature, plain = made.signature(text), Fingerprinter().signature(text)
+    kept = without(tokenise(normalise(text)), stop_words(["en", "de"])).words
+    assert signature.tokens == len(kept) < plain.tokens
+    assert signature.sketch == Fingerprinter().signature(" ".join(kept)).sketch
+    assert signature.digest == plain.digest
+
+
 def test_a_language_without_a_list_is_named() -> None:
     with pytest.raises(ConfigurationError, match=r"No stop words for xx; there are some for af, .*en"):
         stop_words(["en", "xx"])
