@@ -24,7 +24,6 @@ from scrapy_neardup.index.lmdb import directory
 from scrapy_neardup.index.lmdb.commands import require_index
 from scrapy_neardup.index.lmdb.directory import (
     DATA,
-    NO_PAGE,
     SIDECAR,
     check_data_file,
     free_pages,
@@ -340,26 +339,3 @@ def test_it_is_damage_once_a_page_in_use_is_cut_off(short: Path, tmp_path: Path)
         else:
             check_data_file(cut)
     assert True in outcomes
-
-
-def test_the_free_pages_are_all_that_nothing_uses(tmp_path: Path) -> None:
-    """Of several thousand, so that lists of them take pages of their own."""
-    data, environment = tmp_path / "data.mdb", lmdb.open(str(tmp_path), map_size=1 << 28, sync=False)
-    with closing(environment):
-        for turn in range(3):
-            with environment.begin(write=True) as transaction:
-                for number in range(3000):
-                    transaction.put(b"%d" % number, bytes(5000 + turn))
-            with environment.begin(write=True) as transaction:
-                for number in range(0, 3000, 2 + turn):
-                    transaction.delete(b"%d" % number)
-        (free, (root, last_page)), stat = (free_of(data), metas(data)), environment.stat()
-    # Beside the pages of the one database and of the free list itself there are two meta pages.
-    used = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] + 2
-    head = max(
-        (data.read_bytes()[start : start + 152] for start in (0, PAGE)), key=lambda each: each[144:152][::-1]
-    )
-    own = sum(struct.unpack_from("=QQQ", head, 48))
-    assert root != NO_PAGE
-    assert len(free) > 3000
-    assert len(free) + used + own == last_page + 1

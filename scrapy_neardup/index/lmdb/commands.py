@@ -150,7 +150,7 @@ def compact(path: Path) -> tuple[int, int]:
                 environment.copy(Path(folder))
             copy = Path(folder, DATA)
             shutil.copymode(data, copy)
-            with contextlib.suppress(AttributeError, PermissionError):  # Windows; another user's file
+            with contextlib.suppress(PermissionError):  # another user's file
                 os.chown(copy, data.stat().st_uid, data.stat().st_gid)
             _sync(copy)
             copy.replace(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import mmap
 import os
@@ -16,11 +17,6 @@ import lmdb
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 from scrapy_neardup.index.header import UNREADABLE
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -369,8 +365,7 @@ def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
                 raise IndexUnavailable(
                     f"The index in {path} is in use and cannot be reset: stop the other crawl first."
                 )
-        if fcntl is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
     finally:
         os.close(descriptor)
@@ -391,9 +386,8 @@ def file_lock(path: Path, *, wait: bool) -> Iterator[bool]:
 
 def _lock(descriptor: int, *, wait: bool = False) -> bool:
     """Take the lock of an open file for this process alone; returns False if another process holds it."""
-    if fcntl is not None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
     return True

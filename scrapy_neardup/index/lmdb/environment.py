@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import sys
 import tempfile
 import threading
 import time
@@ -127,7 +126,7 @@ class Environment:
                     check_directory(path)
                     check_data_file(path / DATA)
                 self._open()
-                if self.scratch and sys.platform != "win32":
+                if self.scratch:
                     # Nobody else opens it. A file without a name is gone with the process, however that ends.
                     shutil.rmtree(self.path)
         except BaseException:
@@ -177,11 +176,9 @@ class Environment:
         self._env.copy(os.fsencode(target), compact=True)  # type: ignore[arg-type]
 
     def close(self) -> None:
-        """Close the environment; a scratch index is deleted."""
+        """Close the environment."""
         with self._writing:
             self._env.close()
-        if self.scratch:
-            shutil.rmtree(self.path, ignore_errors=True)
 
     @property
     def forked(self) -> bool:
@@ -260,5 +257,4 @@ def _after_fork_in_child() -> None:
         _inherited.extend([environment, *(reader.leave() for reader in environment.readers)])
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
