@@ -178,17 +178,6 @@ def test_threads_agree_on_one(detector: Detector) -> None:
         assert sorted(same) == ["exact"] * 7 + ["unique"]
 
 
-def test_closing_releases_what_is_pending(tmp_path: Path) -> None:
-    detector = Detector.open(tmp_path)
-    verdict = detector.reserve(text(1), url="https://a.example/")
-    detector.close()
-    assert verdict.reservation is not None
-    assert verdict.reservation.confirmed is False
-    verdict.reservation.confirm()
-    with Detector.open(tmp_path) as detector:
-        assert detector.check(text(1), url="https://b.example/").kind == "unique"
-
-
 # Revisits
 
 
@@ -287,26 +276,6 @@ def test_an_edition_of_another_text_is_repeated_by_the_next(detector: Detector) 
     assert kinds == ["unique", "unique", "near"]
 
 
-def test_pages_of_a_template_are_pending_and_kept_as_others_are(tmp_path: Path) -> None:
-    dice = random.Random(6)
-    first, second, third = (release(dice) for _ in range(3))
-    with Detector.open(tmp_path) as detector:
-        detector.add(first, url="https://a.example/1")
-        kept = detector.reserve(second, url="https://a.example/2")
-        assert (kept.kind, kept.pending) == ("template", None)
-        assert kept.reservation is not None
-        copy = detector.reserve(second, url="https://b.example/2")
-        assert (copy.kind, copy.pending) == ("exact", kept.reservation)
-        kept.reservation.confirm()
-        lost = detector.reserve(third, url="https://a.example/3")
-        assert lost.reservation is not None
-        lost.reservation.release()
-    with Detector.open(tmp_path) as detector:
-        assert detector.check(second, url="https://b.example/2").kind == "exact"
-        assert detector.check(f"{second} Also today.", url="https://b.example/2").kind == "template"
-        assert detector.check(third, url="https://b.example/3").kind == "template"
-
-
 WALL = (
     "Before you go on, please prove that you are human. We have noticed unusual traffic from your network. "
     "Tick the box and solve the captcha below to return to the page that you asked for, and accept our "
@@ -320,22 +289,6 @@ def test_a_wall_never_matches_nor_is_stored(detector: Detector) -> None:
         assert (verdict.kind, verdict.url, verdict.reservation) == ("wall", None, None)
         assert not verdict.is_duplicate
     assert detector.gauges()["documents"] == 0
-
-
-def test_checks_make_no_wall(detector: Detector) -> None:
-    """Only what asks for a place tells on how many sites a text is."""
-    short = text(1, 60)
-    detector.add(short, url="https://first.example/")
-    for _ in range(2):
-        for number in range(8):
-            assert detector.check(short, url=f"https://checked{number}.example/").kind == "exact"
-    kinds = [detector.add(short, url=f"https://added{number}.example/").kind for number in range(4)]
-    assert kinds == ["exact"] * 4
-    # The next site makes it a wall. To ask says so, and does not make it one elsewhere.
-    assert detector.check(short, url="https://added4.example/").kind == "wall"
-    assert detector.check(short, url="https://added3.example/").kind == "exact"
-    assert detector.add(short, url="https://added4.example/").kind == "wall"
-    assert detector.check(short, url="https://added3.example/").kind == "wall"
 
 
 # Forgetting, scopes, windows
@@ -510,16 +463,6 @@ def test_an_excerpt_that_came_first_does_not_drop_the_whole(
     assert set(kinds) <= {"fuller", "unique"}
     assert "fuller" in kinds
     assert detector.gauges()["documents"] == 24
-
-
-def test_a_fuller_page_whose_output_is_not_stored_leaves_no_trace(detector: Detector) -> None:
-    whole = text(1, 600)
-    detector.add(" ".join(whole.split()[:300]), url="https://a.example/")
-    verdict = detector.reserve(whole, url="https://b.example/")
-    assert verdict.kind == "fuller"
-    assert verdict.reservation is not None
-    verdict.reservation.release()
-    assert detector.check(whole, url="https://c.example/").kind == "fuller"
 
 
 # Texts of few different words

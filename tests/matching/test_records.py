@@ -26,7 +26,6 @@ from scrapy_neardup.matching.records import (
     fingerprinter_of,
     header_for,
     scheme_of,
-    url_key,
 )
 from tests.examples import examples
 
@@ -101,11 +100,6 @@ def test_what_a_document_is_filed_with() -> None:
     _, other = filed("simhash", "", scope="sport")
     assert some.records["scope"][0] == 922231461339870867  # as in indexes of earlier versions
     assert other.records["scope"][0] not in (0, some.records["scope"][0])
-
-
-def test_the_key_of_a_url_is_the_same_for_ever() -> None:
-    assert url_key("https://a.example/", 7) != url_key("https://a.example/", 8)
-    assert url_key("https://a.example/ä\ud800", 7) == 4582181483022425743
 
 
 urls = st.sampled_from(["https://a.example/", "https://a.example/1", "https://b.example/"])

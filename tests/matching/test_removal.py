@@ -10,11 +10,8 @@ import pytest
 from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.index import Header, LmdbIndex
-from scrapy_neardup.index.lmdb.commands import opened
-from scrapy_neardup.index.lmdb.snapshot import reading
 from scrapy_neardup.index.tables import LAYOUTS, Family
 from scrapy_neardup.matching.records import (
-    bare_host,
     forget_urls,
     of_hosts,
     older_than,
@@ -89,21 +86,6 @@ def test_by_url(tmp_path: Path) -> None:
     with Detector.open(tmp_path) as detector:
         kinds = [detector.check(story(number), url=f"https://b.example/{number}").kind for number in range(4)]
     assert kinds == ["exact", "unique", "exact", "unique"]
-
-
-def test_by_a_host_that_urls_write_otherwise(tmp_path: Path) -> None:
-    urls = (
-        "https://bücher-site.com/1",
-        "https://xn--bcher-site-9db.com/2",
-        "http://[0:0::1]/3",
-        "https://other-site.com/4",
-    )
-    with Detector.open(tmp_path) as detector:
-        for number, url in enumerate(urls):
-            detector.add(story(number), url=url)
-    hosts = {bare_host(urls[0]), bare_host(urls[2])}
-    with opened(tmp_path) as (environment, header), reading(environment, header) as reader:
-        assert of_hosts(reader, hosts, lambda *_: None) == [0, 1, 2]
 
 
 def test_bare_fingerprints_have_no_pages_to_remove() -> None:
