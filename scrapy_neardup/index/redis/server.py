@@ -240,10 +240,9 @@ class Server:
             raise self._unavailable(root) from error
         errors = [each for each in answer if isinstance(each, Exception)] if isinstance(answer, list) else ()
         if errors:
-            self._note(errors[0], is_alive=True)
-            return answer
+            self._note(errors[0])
         self._failures = 0
-        if self._said:
+        if self._said and not errors:
             self._said = False
             logger.warning("The index %s is in use again.", self.address.shown)
         return answer
@@ -254,10 +253,10 @@ class Server:
             self.skipped += 1
             raise IndexUnavailable(f"The index {self.address.shown} does not answer; it is tried again soon.")
 
-    def _note(self, error: Exception, *, is_alive: bool = False) -> None:
-        """Count a failure, say so once; after several open the circuit, unless the server *is_alive*."""
+    def _note(self, error: Exception) -> None:
+        """Count a failure, say so once; after several open the circuit."""
         self.failed += 1
-        self._failures = 0 if is_alive else self._failures + 1
+        self._failures += 1
         if self._failures >= FAILURES:
             doublings = min(self._failures - FAILURES, 10)
             self._closed_until = time.monotonic() + self._backoff.compute(doublings)
