@@ -1,9 +1,6 @@
 """Main text by other libraries: the sentences of what they find, or all of it.
 
-Two copies of an article differ most in what an extractor leaves in or out around it: captions, teasers,
-menus, the odd block that it took for the article. Paragraphs that end like a sentence are what both have.
-Lists, lyrics and scripts without full stops have few such paragraphs, though they are what their pages are
-about: where sentences are not most of what was found, nothing of it is left out.
+Copies of an article differ most in what is left in or out around it; paragraphs are what both have.
 """
 
 from __future__ import annotations

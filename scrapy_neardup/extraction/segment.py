@@ -12,7 +12,7 @@ import itertools
 import math
 from collections import Counter
 from statistics import median_low
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_neardup.fingerprint.main_text import MainText, quoted_lines
 from scrapy_neardup.fingerprint.paragraphs import length
@@ -66,13 +66,6 @@ _LARGE = 10_000
 _DETAILS, _LEAD = 200, 15
 
 
-class Run(NamedTuple):
-    """Neighbouring blocks, as a range of their numbers."""
-
-    begin: int
-    end: int
-
-
 class Segment:
     """The article as the run of blocks with the greatest score; if there is none, what Trafilatura finds."""
 
@@ -98,19 +91,19 @@ class Segment:
         run = _best_run(blocks, headline)
         digests = _leave_out_digests(blocks, headline)
         if digests:
-            digests = [number for number in digests if run.begin <= number < run.end]
+            digests = [number for number in digests if number in run]
             run = _best_run(blocks, headline)
-        lines = _free(blocks[run.begin : run.end])
+        lines = _free(blocks[run.start : run.stop])
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
         begin = _beginning(blocks, headline, run)
-        title = title_of(blocks, names, named, run.end)
+        title = title_of(blocks, names, named, run.stop)
         details = _details(blocks, begin, run, headline)
         # They tell pages of a site from each other that have an introduction in common.
         details += [blocks[number].text for number in digests]
         # So does what a letter quotes above its own words, or between them.
         above = begin if headline is None else min(begin, headline)
-        details += [block.text for block in blocks[above : run.end] if block.region == "quoted"]
+        details += [block.text for block in blocks[above : run.stop] if block.region == "quoted"]
         if found < max(ARTICLE, _SMALL_SHARE * _letters(_free(blocks))):
             return self._other(root, title, blocks, details[:_DETAILS])
         kept = prose if found >= _PROSE * _letters(lines) else lines
@@ -183,10 +176,8 @@ def _give_back_article(blocks: Sequence[Block]) -> None:
 def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[int]:
     """Give lists of other articles a region; return the numbers of their blocks.
 
-    They are three or more entries of one shape that no element names, each a link for a title, and a text.
-    They stand below an article or above it, and change every day: copies of it on two sites differ in them.
-    Lists are what the page is about, and stay, if few other paragraphs are on the page, and if they stand in
-    one element with other paragraphs, or amid the article.
+    They are three or more entries of one shape, each a link for a title, and a text, below an article or
+    above it. They stay where few other paragraphs are on the page, or stand in one element with them.
     """
     #: Of each paragraph: its block, and that of the link that is its title.
     texts: list[tuple[int, int | None]] = []
@@ -261,9 +252,9 @@ def _free(blocks: Sequence[Block]) -> list[Block]:
     return [block for block in blocks if block.is_free]
 
 
-def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:
+def _best_run(blocks: Sequence[Block], headline: int | None) -> range:
     """Return the run of blocks with the greatest sum of scores, in one pass (Kadane's algorithm)."""
-    best, run = 0.0, Run(0, 0)
+    best, run = 0.0, range(0)
     total, begin, behind = 0.0, 0, 0
     for number, block in enumerate(blocks):
         score = _score(block)
@@ -277,7 +268,7 @@ def _best_run(blocks: Sequence[Block], headline: int | None) -> Run:
             total, begin = 0.0, number
         total += score
         if total > best:
-            best, run = total, Run(begin, number + 1)
+            best, run = total, range(begin, number + 1)
     return run
 
 
@@ -295,20 +286,20 @@ def _score(block: Block) -> float:
     return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
 
 
-def _beginning(blocks: Sequence[Block], headline: int | None, run: Run) -> int:
+def _beginning(blocks: Sequence[Block], headline: int | None, run: range) -> int:
     """Return the number of the first block of the main text, which is the one behind the headline.
 
     If there is no headline before the *run*, the lines right before the run are part of the main text.
     """
-    if headline is not None and headline < run.begin:
+    if headline is not None and headline < run.start:
         return headline + 1
-    begin = run.begin
-    while begin > max(0, run.begin - _LEAD) and blocks[begin - 1].is_free:
+    begin = run.start
+    while begin > max(0, run.start - _LEAD) and blocks[begin - 1].is_free:
         begin -= 1
     return begin
 
 
-def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None) -> list[str]:
+def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | None) -> list[str]:
     """Return the short lines of the main text, up to where something else begins.
 
     A heading that is a link is one of them if it does not stand behind the text: it names an entry of a list.
@@ -318,15 +309,15 @@ def _details(blocks: Sequence[Block], begin: int, run: Run, headline: int | None
     those under the headline.
     """
     lines: list[str] = []
-    behind = run.end if headline is None else max(run.end, headline + 1)
-    for number in (*range(begin, run.end), *range(behind, len(blocks))):
+    behind = run.stop if headline is None else max(run.stop, headline + 1)
+    for number in (*range(begin, run.stop), *range(behind, len(blocks))):
         block = blocks[number]
         if number >= behind and (block.prose or block.region):
             break
         if len(lines) == _DETAILS:
             break
-        names_entry = number < run.end and block.heading and not block.region
-        is_paragraph = block.prose and run.begin <= number < run.end
+        names_entry = number < run.stop and block.heading and not block.region
+        is_paragraph = block.prose and number in run
         document = "" if block.region else block.document
         if document:
             lines.append(f"{block.text} {document}")
