@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--engine", "spark", "--format", "csv"], "writes Parquet"),
         (["--master", "local[2]"], "for --engine spark"),
         (["--earlier", "before"], "for --engine spark"),
     ],
