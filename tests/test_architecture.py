@@ -147,3 +147,31 @@ def test_each_is_documented(page: str, names: Iterable[str]) -> None:
 def test_each_back_end_opens_urls_as_they_all_do(scheme: str) -> None:
     backend = import_module(BACKENDS[scheme], f"{PACKAGE}.index")
     assert [*inspect.signature(backend.open_url).parameters] == ["url", "wanted", "ignore", "window", "reset"]
+
+
+def lines(*patterns: str) -> int:
+    """Count the lines of files of the repository."""
+    return sum(len(path.read_bytes().splitlines()) for each in patterns for path in ROOT.glob(each))
+
+
+@pytest.mark.parametrize(
+    ("patterns", "most"),
+    [
+        (("scrapy_neardup/**/*.py",), 24_800),
+        (("tests/**/*.py",), 27_300),
+        (("torture/**/*.py", "benchmarks/**/*.py"), 6_100),
+        (("docs/*.md", "README.md"), 3_300),
+    ],
+    ids=lambda value: value[0].split("/")[0] if isinstance(value, tuple) else "",
+)
+def test_the_house_stays_small(patterns: tuple[str, ...], most: int) -> None:
+    """What comes in makes something go. The aim is 20,000, 22,000, 6,000 and 2,800 lines: lower them."""
+    assert lines(*patterns) <= most
+
+
+def test_modules_and_arrows_between_packages_are_few() -> None:
+    assert len(MODULES) <= 140
+    folders = {name: path.parent for name, path in MODULES.items()}
+    parts = [(name, target) for name, targets in ARROWS.items() for target in targets if target in MODULES]
+    arrows = {(folders[a], folders[b]) for a, b in parts if folders[a] != folders[b]}
+    assert len(arrows) <= 60

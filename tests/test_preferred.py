@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.matching.records import entries, find_urls
-from scrapy_neardup.matching.rules import CONTAINED, JACCARDS, KNOWN, SHORTER
+from scrapy_neardup.matching.rules import CONTAINED, JACCARDS, KNOWN_OF_ONE_SITE, SHORTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +91,7 @@ def test_explanations(detector: Detector) -> None:
     assert why["jaccard"] == near.similarity
     assert JACCARDS[1] < why["alike_asked"] < JACCARDS[0]  # by the length of the shorter text
     assert why["jaccard"] >= why["alike_asked"]
-    assert why["known"] == 1 or why["known"] >= why["known_asked"] == KNOWN
+    assert why["known"] == 1 or why["known"] >= why["known_asked"] == KNOWN_OF_ONE_SITE
     assert why["within"]
     assert why["within_asked"] == CONTAINED
     assert (why["length_asked"], why["decided_by"]) == (SHORTER, "alike")

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 
 _END = re.compile(r"</(?:html|body)\s*>", re.IGNORECASE)
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]{0,1000}>?", re.IGNORECASE)
-#: A tag of thousands of attributes, which take libxml2 quadratic time; and what it is if it is one.
+#: A tag of thousands of attributes, which take libxml2 quadratic time; and what it is if it is one. Neither
+#: passes over a < or >: what looks like a tag in a script must not take along what stands behind the script.
 _MAYBE_LONG = re.compile(r"<[a-z][^<>]{4096}", re.IGNORECASE)
 _LONG = regex.compile(
-    r"""<([a-z][^\s/<>"']*+)(?:[^<>"']|"[^"]*+"|'[^']*+'){4096,}+>?+""", regex.IGNORECASE | regex.V1
+    r"""<([a-z][a-z0-9:-]*+)"""
+    r"""(?:\s++[^\s<>="']++(?:=(?:"[^"<>]*+"|'[^'<>]*+'|[^\s<>"']*+))?+){1000,}+[^<>]*+>?+""",
+    regex.IGNORECASE | regex.V1,
 )
 #: What libxml2 says last of a page that it has read in part: one that nests 255 elements, or has a text of
 #: 10 MB.

@@ -34,7 +34,7 @@ _HOURS = regex.compile(
     r"(?<![\d:.])(?:[01]?\d|2[0-4]):[0-5]\d ?[-\u2010-\u2015~\u301C] ?(?:[01]?\d|2[0-4]):[0-5]\d(?![\d:])"
 )
 _TOKENS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
-_SHORT, _BEFORE = constant(48), constant(3)
+_SHORT, _BEFORE, _FIRST = constant(48), constant(3), constant(1 << 63)
 
 
 class Others(NamedTuple):
@@ -45,6 +45,8 @@ class Others(NamedTuple):
     lacking: NDArray[np.int64]
     #: Values of the text that has fewer.
     fewer: NDArray[np.int64]
+    #: Whether only a part of the values is known: bool[n].
+    in_part: NDArray[np.bool_]
 
     @property
     def substituted(self) -> NDArray[np.int64]:
@@ -54,6 +56,11 @@ class Others(NamedTuple):
         template filled with other values does both.
         """
         return np.minimum(self.added, self.lacking)
+
+    @property
+    def counted(self) -> NDArray[np.int64]:
+        """How many are substituted, one more if it is seen in a part of the values: others may be, too."""
+        return self.substituted + (self.in_part & (self.substituted > 0))
 
 
 def pack(*kinds: tuple[Hashes, int]) -> list[list[bytes]]:
@@ -81,7 +88,7 @@ def compare(new: NDArray[np.uint16], stored: NDArray[np.uint16]) -> Others:
     both = np.sort(np.concatenate((new, stored), axis=-1), axis=-1)
     shared = ((both[..., 1:] == both[..., :-1]) & (both[..., 1:] >= least)).sum(axis=-1)
     mine, theirs = ((each >= least).sum(axis=-1) for each in (new, stored))
-    return Others(mine - shared, theirs - shared, np.minimum(mine, theirs))
+    return Others(mine - shared, theirs - shared, np.minimum(mine, theirs), least[..., 0] > 1)
 
 
 def figures(terms: Terms) -> Hashes:
@@ -133,12 +140,16 @@ def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
 
 
 def words(short: Terms, main: Terms) -> Hashes:
-    """Hash the words of the *short* lines of each text, and of the *main* text if that has few."""
+    """Hash the words of the *short* lines of each text, and of the *main* text if that has few.
+
+    Those of short lines are the greater ones, so that they are kept first.
+    """
     found = _words(short)
+    found = Hashes(found.values | _FIRST, found.bounds)
     if min(main.counts) > FEW:
         return found
     few = zip(_words(main).each(), main.counts, strict=True)
-    return joined(found, Hashes.of([each if count <= FEW else each[:0] for each, count in few]))
+    return joined(found, Hashes.of([(each if count <= FEW else each[:0]) & ~_FIRST for each, count in few]))
 
 
 def _words(terms: Terms) -> Hashes:

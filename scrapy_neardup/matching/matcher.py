@@ -14,12 +14,12 @@ import numpy as np
 
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
-from scrapy_neardup.fingerprint.values import compare
+from scrapy_neardup.fingerprint.values import FEW, compare
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .records import DIGEST, HIDDEN, OWN, TEMPLATE, URL, shingles_a_token
-from .rules import Evidence, beyond_chance, verify
+from .rules import TOKENS_A_VALUE, Evidence, beyond_chance, verify
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Documents, Found, Pending
 
 #: In a crawl each lookup finds at most so many documents. Real pages do not come near: of 19,777 press
-#: releases none met more than 72 by all its lookups (benchmarks/bounds.py).
+#: releases none met more than 72 by all its lookups.
 NEAREST = 256
 #: And it compares at most about so many stored fingerprints, which takes some milliseconds. Of one language a
 #: page is compared with up to 4 of 100 that are stored.
@@ -258,10 +258,11 @@ def _evidence(
     tokens = np.stack([each["tokens"] * shingles_a_token(each) for each in pairs])
     shingles = np.maximum(np.stack([each["shingles"] for each in pairs]), 1)
     length = shingles[0] / shingles[1]
+    shorter = np.minimum(new["tokens"], stored["tokens"])
     return Evidence(
         jaccard,
         containment,
-        np.minimum(new["tokens"], stored["tokens"]),
+        shorter,
         known=containment * np.minimum(1 / length, 1),
         length=length,
         varied=beyond_chance(tokens, shingles, jaccard),
@@ -272,5 +273,7 @@ def _evidence(
         title=title.substituted,
         titled=title.fewer,
         retitled=np.maximum(title.added, title.lacking),
-        values=figures.substituted + words.substituted,
+        # Of a note the words of the text are among them, of which copies lack some; long texts have many.
+        values=figures.substituted
+        + np.where((shorter > FEW) & (shorter < TOKENS_A_VALUE), words.counted, words.substituted),
     )

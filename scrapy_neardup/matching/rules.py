@@ -46,8 +46,9 @@ VALUES, TOKENS_A_VALUE = 1, 500
 #: On one site so much of the shorter text is in the other: a note under an introduction that all pages have
 #: is another page (hard_wrapped, 0).
 ONE_SITE_CONTAINED = 0.85
-#: At least this share of the new text is in the stored one. If less is, the new one is fuller (SECURITY.md).
-KNOWN = 0.7
+#: At least this share of the new text is in the stored one; if less is, the new one is fuller. Copies bring
+#: boilerplate of their site along (derived_syndication, 2); on one site what is new is new (SECURITY.md).
+KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.85
 #: And the new text is at least so long, as a share of the stored one: a page that holds several others does
 #: not stand for them (short_texts, 2). With the same title it may be shorter (derived_syndication, 3).
 SHORTER, SHORTER_TITLED = 0.52, 0.4
@@ -143,12 +144,13 @@ def asked(pairs: Evidence) -> tuple[Rule, ...]:
     grown = (pairs.titled > 0) & (pairs.retitled > 0) & (pairs.jaccard < 1)
     other_title = pairs.one_site & ((pairs.title > 0) | grown)
     values = VALUES + pairs.tokens // TOKENS_A_VALUE
+    known = np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
     length = np.where(pairs.same_title, SHORTER_TITLED, SHORTER)
     return (
         Rule("title", 0, ~other_title),
         Rule("short_lines", values, ~pairs.one_site | (pairs.values <= values)),
         Rule("other_text", ONE_SITE_CONTAINED, ~pairs.one_site | (pairs.containment >= ONE_SITE_CONTAINED)),
-        Rule("known", KNOWN, pairs.known >= KNOWN),
+        Rule("known", known, pairs.known >= known),
         Rule("length", length, pairs.length >= length),
     )
 

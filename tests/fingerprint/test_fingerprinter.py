@@ -246,7 +246,7 @@ GOLDEN = {
             "The bridges of River Town",
             "Opening hours\n15:00 - 19:00\n12 comments",
         ),
-        "2d85be7f623fff41",
+        "c0ff7a03b7ccea9a",
     ),
     "japanese": (
         MainText(
@@ -256,7 +256,7 @@ GOLDEN = {
         ),
         "82358736e7d2e708",
     ),
-    "note": (MainText("Café Zoë is closed on 2031-05-07."), "4b5b53607444a230"),
+    "note": (MainText("Café Zoë is closed on 2031-05-07."), "a47089945af2709b"),
 }
 
 

@@ -32,6 +32,7 @@ from scrapy_neardup.audit.sources.responses import (
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.content_area import ContentArea
+from scrapy_neardup.extraction.parsing import parsed
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
@@ -225,7 +226,10 @@ def url_of_a_store(data: bytes, folder: Path) -> Any:
 @_reader("selector", 20)
 def selector(data: bytes, folder: Path) -> Any:
     chosen = data.decode("utf-8", "replace")
-    return ContentArea((chosen,)).of("<body><p id=a class=b>x<b>y</b></p><div><p>z</div>")
+    root = parsed("<body><p id=a class=b>x<b>y</b></p><div><p>z</div>")
+    assert root is not None
+    ContentArea((chosen,)).cut(root)
+    return "".join(root.itertext())
 
 
 @_reader("rules", 1000)

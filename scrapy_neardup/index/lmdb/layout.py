@@ -272,6 +272,8 @@ RUN_LEVEL, LOG_LEVEL = 1, 0
 #: Checksum of the key and of all that follows, since LMDB 0.9 has none; number of documents; of those in a
 #: chunk.
 _HEAD = struct.Struct("<III")
+#: zlib packs no better than this.
+_MOST_PACKED = 1032
 
 
 def encode_block(documents: Stored, key: bytes) -> bytes:
@@ -339,8 +341,11 @@ def _decode(
     checksum, count, size = _HEAD.unpack_from(data)
     if check is not None and zlib.crc32(memoryview(data)[_SUM.size :], zlib.crc32(check)) != checksum:
         raise ValueError("it does not match its checksum")
+    width = header.dtype.itemsize
+    if count * (8 * keys + width) > _MOST_PACKED * len(data):
+        raise ValueError("it is too short for its documents")
     ends = np.frombuffer(data, np.uint32, -(-count // size) if count else 0, _HEAD.size).tolist()
-    first, begins, width = _HEAD.size + 4 * len(ends), [0, *ends], header.dtype.itemsize
+    first, begins = _HEAD.size + 4 * len(ends), [0, *ends]
     filed, records, urls, notes = [np.empty((keys, 0), np.uint64)], [], list[str](), list[bytes]()
     wanted = np.arange(count) if rows is None else rows
     chunks = (wanted // size).tolist() if count else []

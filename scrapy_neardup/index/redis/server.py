@@ -107,6 +107,8 @@ class Address(NamedTuple):
         except ValueError:
             raise ConfigurationError(f"The URL of the index cannot be read: {_REMEDY}") from None
         scheme, _, kind = parts.scheme.partition("+")
+        if scheme not in _OPTIONS:
+            raise ConfigurationError(f"The URL of the index cannot be read: {_REMEDY}")
         said = dict(parse_qsl(parts.query, keep_blank_values=True))
         asks = {name: said.pop(name) for name in sorted(_LOGIN & {*said})}
         shown = _joined(parts.scheme, netloc, parts.path, said)
