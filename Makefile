@@ -14,7 +14,7 @@ OLDEST := $(shell for python in python3.10 $(HOME)/.pyenv/versions/3.10.*/bin/py
 # What is run with the oldest release of every dependency.
 SMOKE := tests/plugin/test_settings.py tests/plugin/test_failures.py tests/plugin/test_items.py tests/index/test_check.py \
 	tests/index/test_exactness.py tests/index/test_conformance.py tests/test_detector.py tests/matching/test_sites.py \
-	tests/extraction/test_extractors.py
+	tests/extraction/test_libraries.py
 # Some tests wait, so there are more processes than processors; a file's tests stay together, since they share servers.
 # tests/conftest.py says which files come first.
 SPREAD = --dist loadfile --no-loadscope-reorder --numprocesses $(shell $(PYTHON) -c 'import os; print(os.cpu_count() * 2)')

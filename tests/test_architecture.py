@@ -169,6 +169,12 @@ def test_the_house_stays_small(patterns: tuple[str, ...], most: int) -> None:
     assert lines(*patterns) <= most
 
 
+def test_files_that_make_names_are_there() -> None:
+    named = re.findall(r"tests/[\w/]+\.py", (ROOT / "Makefile").read_text("utf-8"))
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def test_modules_and_arrows_between_packages_are_few() -> None:
     assert len(MODULES) <= 140
     folders = {name: path.parent for name, path in MODULES.items()}

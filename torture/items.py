@@ -52,9 +52,9 @@ KINDS = {
 #: Where a page has its values; in `json` they are in a script alone.
 LAYOUTS = ("table", "list", "links", "json")
 #: Under which other URLs a page is found, and what its items say of that.
-COPIES = ("print", "amp", "utm", "session", "crawled_at", "views")
+COPIES = ("print", "amp", "utm", "session", "crawled_at")
 #: Fields of copies that a crawl has to learn first, and from how many pages: these do not count.
-LEARNED, LEARNED_FROM = ("session", "views"), 3
+LEARNED, LEARNED_FROM = ("session",), 3
 #: Fields that say nothing about the thing.
 NOT_TOLD = ("url", "session", "crawled_at", "views")
 FIELDS = (*dict.fromkeys(name for names in KINDS.values() for name in names), "text", *NOT_TOLD)
@@ -143,15 +143,12 @@ def _copied(path: str, copy: str, dice: random.Random) -> str:
     return ways.get(copy, f"{path}?sid={dice.getrandbits(64):x}")
 
 
-def html_of(path: str, page: Page, hits: Counter[str]) -> str:
+def html_of(path: str, page: Page) -> str:
     """Render a page: its values in the layout, its text around them, and what does not tell of the thing."""
     shown = page.layout != "json"
     extra: Record = {}
     if page.copy == "session":
         extra["session"] = f"{zlib.crc32(path.encode()):x}"
-    elif page.copy == "views":
-        hits[page.heading] += 1
-        extra["views"] = 100 + 13 * len(page.heading) + hits[page.heading]
     elif page.copy == "crawled_at":
         extra["crawled_at"] = "now"
     told = {"text": "\n".join(page.paragraphs)} if page.told else {}
@@ -159,10 +156,7 @@ def html_of(path: str, page: Page, hits: Counter[str]) -> str:
     values = "".join(_laid_out(page.layout, record) for record in page.records) if shown else ""
     script = "" if shown else f'<script type="application/ld+json">{json.dumps(data)}</script>'
     text = "".join(f"<p>{escape(each)}</p>" for each in page.paragraphs)
-    more = "".join(
-        f'<small data-x="{name}"{" hidden" * (name != "views")}>{value}</small>'
-        for name, value in extra.items()
-    )
+    more = "".join(f'<small data-x="{name}" hidden>{value}</small>' for name, value in extra.items())
     menu = (
         ""
         if page.is_copy and page.copy in ("print", "amp")
@@ -193,13 +187,12 @@ def _laid_out(layout: str, record: Record) -> str:
 
 def serve(pages: dict[str, Page]) -> ThreadingHTTPServer:
     """Serve pages on loopback, from a thread; to be shut down by the caller."""
-    hits: Counter[str] = Counter()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            body = html_of(self.path, pages[self.path], hits).encode()
+            body = html_of(self.path, pages[self.path]).encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))

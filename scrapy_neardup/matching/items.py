@@ -10,7 +10,7 @@ import re
 import struct
 import time
 import unicodedata
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -43,10 +43,13 @@ _PAGES, _MOST_VALUES = 3, 1000
 #: How deep lists and dicts in a field are looked at.
 _DEPTH = 8
 #: What stands between the title of a page and the name of its site.
-_SEPARATOR = re.compile(r" *(?:[|\u00b7\u2022\u00bb]|::) *")
+_SEPARATOR = re.compile(r" *(?:[|\u00b7]|::) *")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
 _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
-_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S*", re.IGNORECASE)
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+", re.IGNORECASE)
+#: What may be an identifier, of a session or a visit; and how many runs of letters or digits that has.
+_IDENTIFIER, _RUNS = re.compile(r"[0-9a-z]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE), 4
+_RUN_OF = re.compile(r"\d+|[a-z]+", re.IGNORECASE)
 #: How the fields begin that hold what this package says of a page, and the keys of such a value.
 _OWN, _OWN_KEYS = "neardup", {"url", "kind", "distance", "similarity", "policy"}
 #: What is packed of a field: the hash of its name, its length, and its value. That is nothing of the moment
@@ -79,9 +82,9 @@ class Difference(NamedTuple):
 class _History:
     """How a field has changed from one URL of a page to another."""
 
-    #: The pages, and all values.
+    #: The pages; and the values, each with the URL of the page that has it.
     pages: set[str] = field(default_factory=set)
-    values: set[str] = field(default_factory=set)
+    values: dict[str, str] = field(default_factory=dict)
     #: Whether a change has said something.
     telling: bool = False
 
@@ -91,7 +94,7 @@ class ItemNotes:
     """Describes the items of one spider, and tells which say the same.
 
     Fields that are *ignored* never count. Neither do URLs, the moment of crawling, the marks of this package,
-    and fields that were seen to change from one URL of a page to the next, such as counters and identifiers
+    and fields that were seen to change from one URL of a page to the next, such as identifiers
     of a session: see `learn`.
     """
 
@@ -121,13 +124,25 @@ class ItemNotes:
 
     def difference(self, item: Described, other: Described) -> list[Difference]:
         """Return the fields in which two items differ."""
-        skipped = {
-            _key(f"{name}{part}") for name in (*self.ignored, *self.learned) for part in ("", "\n")
-        }  # a note may be older than what was learned
         return [
             Difference(self._names.get(key, ""), item.shown.get(key), other.shown.get(key))
+            for key in self.differing(item, other, self.skipped)
+        ]
+
+    @property
+    def skipped(self) -> set[int]:
+        """The keys of fields that say nothing; a note may be older than what was learned."""
+        return {_key(f"{name}{part}") for name in (*self.ignored, *self.learned) for part in ("", "\n")}
+
+    @staticmethod
+    def differing(item: Described, other: Described, skipped: Collection[int]) -> list[int]:
+        """Return the keys of the fields in which two items differ."""
+        return [
+            key
             for key in sorted(item.said.keys() | other.said.keys())
-            if key not in skipped and not _same(item.said.get(key), other.said.get(key))
+            if item.said.get(key) != other.said.get(key)
+            and key not in skipped
+            and not _same(item.said.get(key), other.said.get(key))
         ]
 
     def remember(self, url: str, items: Sequence[Described], most: int = 2048) -> None:
@@ -147,26 +162,27 @@ class ItemNotes:
             return [*known]
         return packed
 
-    def learn(self, differences: Sequence[Difference], page: str, *, unchanged: bool) -> str | None:
-        """Learn from an item that differs from that of a stored page, whose page it is under another URL.
+    def learn(self, differences: Sequence[Difference], page: str, url: str) -> str | None:
+        """Learn from an item that differs from that of a stored page, which is the same page but for its URL.
 
-        *page* is the URL of the stored page. A field says nothing if it has changed in three pages, each time
-        to a value that no other item has, and each time either the page shows the same in every line
-        (*unchanged*), or the value is a count that has grown a little. Returns the name of a field that is
-        learned now.
+        *page* is the URL of the stored page, *url* that of the new one; they show the same in every line. A
+        field says nothing if it alone has changed in three pages, each time from one identifier to another
+        that no other page has: so prices, names and sizes, which a page may have in a script only, are never
+        learned. Returns the name of a field that is learned now.
         """
-        for each in differences:
-            if len(self._histories) > _MOST_VALUES:
-                break
-            history = self._histories[each.field]
-            known = each.value is None or each.value in history.values
-            if known or not (unchanged or _has_grown(each)) or len(history.values) > _MOST_VALUES:
-                history.telling = True
-            history.values.add(each.value or "")
-            history.pages.add(page)
-            if len(history.pages) >= _PAGES and not history.telling:
-                self.learned.add(each.field)
-                return each.field
+        if len(differences) != 1 or len(self._histories) > _MOST_VALUES:
+            return None
+        change = differences[0]
+        history = self._histories[change.field]
+        if not (_is_identifier(change.value) and _is_identifier(change.stored)):
+            return None
+        value = str(change.value)
+        if history.values.setdefault(value, url) != url or len(history.values) > _MOST_VALUES:
+            history.telling = True
+        history.pages.add(page)
+        if len(history.pages) >= _PAGES and not history.telling:
+            self.learned.add(change.field)
+            return change.field
         return None
 
 
@@ -200,14 +216,19 @@ class RepeatedItems:
         """Look for an item that says the same as *item*, whose page has *several* or no other one."""
         if any(item.said == stored.said for _, items in self._pages for stored in items):
             return Found("same")
-        found = Found("differs")
+        skipped = self._notes.skipped
+        closest: tuple[list[int], Repeated, Described] | None = None
         pairs = ((page, stored) for page, items in self._pages for stored in items)
         for page, stored in islice(pairs, MOST_ITEMS):
-            differences = self._notes.difference(item, stored)
-            if not differences:
+            keys = self._notes.differing(item, stored, skipped)
+            if not keys:
                 return Found("same")
-            if not found.differences or len(differences) < len(found.differences):
-                found = Found("differs", page, len(stored.said), differences)
+            if closest is None or len(keys) < len(closest[0]):
+                closest = keys, page, stored
+        found = Found("differs")
+        if closest is not None:
+            _, page, stored = closest
+            found = Found("differs", page, len(stored.said), self._notes.difference(item, stored))
         return found._replace(kind="undecided") if self._text_decides() and not several else found
 
     def _text_decides(self) -> bool:
@@ -316,23 +337,33 @@ def _fields(value: object) -> Iterator[tuple[str, bytes]]:
         yield "\n", _text(" ".join(texts))
 
 
+def _is_identifier(value: str | None) -> bool:
+    """Whether a machine has drawn a value: letters and digits by turns, as in no word and no price."""
+    return bool(value and _IDENTIFIER.fullmatch(value)) and len(_RUN_OF.findall(value or "")) >= _RUNS
+
+
 def _parted(value: str) -> list[str]:
     """Split a title from the name of its site: "Red kettle | Shop" says what "Red kettle" says.
 
-    A part with a number is no name of a site.
+    A part with a number is no name of a site; what begins with a single word is no title, but a list.
     """
     first, *rest = _SEPARATOR.split(value)
+    if " " not in first:
+        return [value]
     names = [part for part in rest if part and not _DIGIT.search(part)][: _PARTS - 1]
     return [" | ".join((first, *(part for part in rest if part not in names))), *names]
 
 
 def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
-    """Yield each value within dicts, lists and items, with the path to it; a list has one path for all."""
+    """Yield each value within dicts, lists and items, with the path to it; a set has one path for all."""
     if isinstance(value, (str, bytes)) or depth > _DEPTH:
         yield path, value
     elif ItemAdapter.is_item(value):
         for name, each in ItemAdapter(value).items():
             yield from _leaves(each, f"{path}.{name}=", depth + 1)
+    elif isinstance(value, (list, tuple)) and len(value) > 1:
+        for number, each in enumerate(value):
+            yield from _leaves(each, f"{path}.{number}=", depth + 1)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for each in value:
             yield from _leaves(each, path, depth + 1)
@@ -370,11 +401,13 @@ def _text(text: str) -> bytes:
         text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
     spaced = text.count(" ") * 25 >= len(text)
     words = text.split(" ") if spaced else [text[at : at + 2] for at in range(len(text) - 1)]
-    sketch = 0
+    sketch, seen = 0, Counter[str]()
     for word in words:
-        sketch ^= 1 << (mmh3.hash(word.encode("utf-8", "surrogatepass"), signed=False) & 63)
-    numbers = {word for word in words if _DIGIT.search(word)} if spaced else {*_NUMBER.findall(text)}
-    return _TEXT.pack(sketch, mmh3.hash(" ".join(sorted(numbers)).encode(errors="replace"), signed=False))
+        seen[word] += 1  # of a word that occurs twice, both would cancel out
+        counted = f"{word} {seen[word]}" if seen[word] > 1 else word
+        sketch ^= 1 << (mmh3.hash(counted.encode("utf-8", "surrogatepass"), signed=False) & 63)
+    numbers = [word for word in words if _DIGIT.search(word)] if spaced else _NUMBER.findall(text)
+    return _TEXT.pack(sketch, mmh3.hash(" ".join(numbers).encode(errors="replace"), signed=False))
 
 
 def _is_moment(value: object) -> bool:
@@ -411,12 +444,3 @@ def _display(value: object) -> str:
         value = value.isoformat()
     text = str(value)
     return text if len(text) <= 120 else f"{text[:119]}…"
-
-
-def _has_grown(change: Difference) -> bool:
-    """Whether a value is a whole number that is a little more than before, as counters of visits are."""
-    try:
-        now, before = int(change.value or ""), int(change.stored or "")
-    except ValueError:
-        return False
-    return before < now <= max(before * 1.2, before + 20)

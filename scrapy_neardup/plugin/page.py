@@ -265,13 +265,13 @@ class Page:
         return found
 
     def _learn(self, response: Response, found: Found) -> bool:
-        """Learn from an item that differs in a few fields from that of the same page under another URL."""
+        """Learn from an item that differs in one field from that of the same page under another URL."""
         closest = found.closest
-        if closest is None or 2 * len(found.differences) > max(found.fields, 1):
+        if closest is None or not closest.exact or closest.url == self.url or found.fields < 2:
             return False
         if not (is_variant(self.url, closest.url) or declared_canonical(response) == closest.url):
             return False
-        field = self.extension.item_notes.learn(found.differences, closest.url, unchanged=closest.exact)
+        field = self.extension.item_notes.learn(found.differences, closest.url, self.url)
         if field is not None:
             self.extension.reporter.warn_once(LEARNED, self.url, field=field)
         return field is not None
