@@ -29,7 +29,7 @@ class Outcome:
 
     url: str
     title: str
-    #: unique, items_differ, exact, near, revisit, too_short, wall, template; skipped: not judged.
+    #: unique, items_differ, fuller, exact, near, revisit, too_short, wall, template; skipped: not judged.
     verdict: str
     match: str | None = None
     distance: int | None = None
@@ -81,7 +81,7 @@ class Outcomes:
             verdict = self.pages[url].verdict if url in self.pages else None
             if page.expect in (("redirect",), ("not found",)):
                 wrong = verdict is not None
-            elif verdict == "items_differ":  # kept beside the page whose text it repeats
+            elif verdict in ("items_differ", "fuller"):  # kept beside the page whose text it repeats
                 wrong = "unique" not in page.expect
             elif (
                 verdict in DUPLICATE
@@ -148,7 +148,7 @@ class Outcomes:
         duplicates = self.exact + self.near
         dropped, exact, near = (0, 0, 0) if self.tags_duplicates else (duplicates, self.exact, self.near)
         tagged = sum(map(self._stat, TAGGED)) + (duplicates if self.tags_duplicates else 0)
-        kept = self._stat("unique") + self._stat("items_differ")
+        kept = sum(map(self._stat, ("unique", "items_differ", "fuller")))
         return (
             f"demo: crawled {self.crawled} pages, kept {kept}, dropped {dropped} "
             f"(exact {exact}, near {near}), tagged {tagged}, revisits {self._stat('revisit')}, "

@@ -28,6 +28,7 @@ STYLES = {
     "revisit": "cyan",
     "unique": "green",
     "items_differ": "green",
+    "fuller": "green",
     "too_short": "magenta",
     "wall": "magenta",
     "template": "magenta",
@@ -36,6 +37,7 @@ STYLES = {
 TEXTS = {
     "unique": "kept",
     "items_differ": "kept",
+    "fuller": "kept",
     "too_short": "tagged: short",
     "wall": "tagged: wall",
     "template": "tagged: template",
@@ -44,6 +46,7 @@ SECTIONS = {
     "revisit": "Met in an earlier run",
     "unique": "Kept: nothing like it was met before",
     "items_differ": "Kept: much like a stored page, but its item says something else",
+    "fuller": "Kept: has most of a stored page, and more",
     "template": "Tagged, never dropped: a page of a template, filled with other numbers",
     "wall": "Tagged, never dropped: stands in the way of the page",
     "too_short": "Tagged, never dropped: too short to judge",
