@@ -46,7 +46,7 @@ _DEPTH = 8
 _SEPARATOR = re.compile(r" *(?:[|\u00b7]|::) *")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
 _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
-_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+", re.IGNORECASE)
+_URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S+\.[a-z0-9]{2,5}", re.IGNORECASE)
 #: What may be an identifier, of a session or a visit; and how many runs of letters or digits that has.
 _IDENTIFIER, _RUNS = re.compile(r"[0-9a-z]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE), 4
 _RUN_OF = re.compile(r"\d+|[a-z]+", re.IGNORECASE)
@@ -345,10 +345,10 @@ def _is_identifier(value: str | None) -> bool:
 def _parted(value: str) -> list[str]:
     """Split a title from the name of its site: "Red kettle | Shop" says what "Red kettle" says.
 
-    A part with a number is no name of a site; what begins with a single word is no title, but a list.
+    A part with a number is no name of a site; and a list, such as of sizes or of a path, is no title.
     """
     first, *rest = _SEPARATOR.split(value)
-    if " " not in first:
+    if len(first) < 4 or len(rest) > 1:
         return [value]
     names = [part for part in rest if part and not _DIGIT.search(part)][: _PARTS - 1]
     return [" | ".join((first, *(part for part in rest if part not in names))), *names]

@@ -23,7 +23,7 @@ KETTLE = {"name": "Kettle", "price": "19.99", "colour": "red", "tags": ["kitchen
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({}, False), ({"name": "KETTLE | The Shop"}, False), ({"tags": ["steel", "kitchen"]}, False),
+        ({}, False), ({"name": "KETTLE | The Shop"}, False), ({"tags": ["steel", "kitchen"]}, True),
         ({"id": 17}, False), ({"productId": "x1"}, False), ({"item_url": "https://b.example/"}, False),
         ({"image": "/pictures/7.png"}, False), ({"sha1": "a" * 40}, False), ({"position": 5}, False),
         ({"crawled_at": "2024-05-01T10:00:00Z"}, False), ({"timestamp": 1.7e9}, False),
