@@ -173,9 +173,9 @@ class ItemNotes:
         if len(differences) != 1 or len(self._histories) > _MOST_VALUES:
             return None
         change = differences[0]
-        history = self._histories[change.field]
         if not (_is_identifier(change.value) and _is_identifier(change.stored)):
             return None
+        history = self._histories[change.field]
         value = str(change.value)
         if history.values.setdefault(value, url) != url or len(history.values) > _MOST_VALUES:
             history.telling = True
