@@ -46,7 +46,7 @@ _SEEN = re.compile(
 )
 _CODE = re.compile(r"(?!\d{4}-\d\d-\d\d$)[\w-]*\d[\w-]*", re.ASCII)
 _NOTES = ItemNotes()
-_NOTHING = Described({}, {})
+_NOTHING: Described = {}
 
 Words = frozenset[str]
 _Group = TypeVar("_Group", bound=Hashable)
@@ -232,7 +232,7 @@ def telling_notes(notes: Sequence[bytes], sites: Sequence[int], urls: Sequence[s
 
 def codes_of(note: bytes) -> Iterable[tuple[int, bytes]]:
     """Return the codes of a note: the hash of a name, and what it says."""
-    return _items(note)[1].said.items() if note else ()
+    return _items(note)[1].items() if note else ()
 
 
 def without_codes(note: bytes, keys: Collection[int]) -> bytes:
@@ -240,7 +240,7 @@ def without_codes(note: bytes, keys: Collection[int]) -> bytes:
     if not note or not keys:
         return note
     seen, codes = _items(note)
-    return pack([seen, Described({key: each for key, each in codes.said.items() if key not in keys}, {})])
+    return pack([seen, {key: each for key, each in codes.items() if key not in keys}])
 
 
 @lru_cache(maxsize=1 << 12)

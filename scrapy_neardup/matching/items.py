@@ -10,11 +10,13 @@ import re
 import struct
 import time
 import unicodedata
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from email.utils import parsedate_to_datetime
-from itertools import islice
+from functools import cached_property, lru_cache
+from itertools import chain, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -22,71 +24,57 @@ import mmh3
 from itemadapter import ItemAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from scrapy_neardup.verdict import Repeated
+
+#: An item as it is compared: what each field says, packed, by the hash of its name.
+Described = dict[int, bytes]
+_Outline = frozenset[tuple[int, bytes]]
 
 #: At most so many items of a page are described, in so many bytes together. A page with more is a list whose
 #: further items repeat nothing.
 MOST_ITEMS, MOST_BYTES = 64, 4096
-#: Fields of an item that are described one by one; the others are described together.
-_MOST_FIELDS = 40
-#: A value with more words than this is a text, which is compared as texts are; so is one with more characters
-#: than this, and few spaces.
-_WORDS, _CHARACTERS = 40, 200
-#: Texts say the same if at most so many of the 64 bits of their sketches differ: some eight edited words.
-_BITS = 12
+#: An item with more fields is described as a whole.
+_MOST_FIELDS = 255
+#: A value with more characters, and more words or few spaces, is a text, which is compared as texts are.
+_CHARACTERS, _WORDS = 200, 40
+#: Texts say the same if few of the 64 bits of their sketches differ: at most so many, one for ten words.
+_BITS, _WORDS_A_BIT = 12, 10
 #: A time that is no further than this from now, in seconds, is the moment of crawling.
 _MOMENT = 120
-#: A field is learned to say nothing from so many pages; what it has said is remembered up to a number.
-_PAGES, _MOST_VALUES = 3, 1000
+#: A field is learned to say nothing from so many pages; at most so many values are remembered for that, and
+#: of those that reports show.
+_PAGES, _DRAWN, _SHOWN = 3, 1000, 1 << 14
+#: The most like of so many items is looked for.
+_COMPARED = 1000
 #: How deep lists and dicts in a field are looked at.
 _DEPTH = 8
-#: What stands between the title of a page and the name of its site.
-_SEPARATOR = re.compile(r" *(?:[|\u00b7]|::) *")
+#: The fields in which case says nothing, and the name of the site may stand behind a title, after a separator.
+_TITLE, _SEPARATOR = re.compile(r"title|head(line|ing)|^name$", re.IGNORECASE), re.compile(r" *(?:[|·]|::) *")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
-_FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S+\.[a-z0-9]{2,5}", re.IGNORECASE)
 #: What may be an identifier, of a session or a visit; and how many runs of letters or digits that has.
 _IDENTIFIER, _RUNS = re.compile(r"[0-9a-z]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE), 4
-_RUN_OF = re.compile(r"\d+|[a-z]+", re.IGNORECASE)
+_RUN = re.compile(r"\d+|[a-z]+", re.IGNORECASE)
 #: How the fields begin that hold what this package says of a page, and the keys of such a value.
 _OWN, _OWN_KEYS = "neardup", {"url", "kind", "distance", "similarity", "policy"}
-#: What is packed of a field: the hash of its name, its length, and its value. That is nothing of the moment
-#: of crawling, the hashes of up to `_PARTS` parts of a short value, or a text, whose length is another one.
-_FIELD, _PART, _PARTS = struct.Struct("<HB"), 4, 14
-_TEXT = struct.Struct("<QIx")
+#: What is packed of a field: the hash of its name, its length, and its value. That is a hash of this many
+#: bytes, perhaps one of the site's name behind a title, or a text, whose length is another one.
+_FIELD, _HASH = struct.Struct("<HB"), 4
+_TEXT = struct.Struct("<QIB")
 #: Number of items in a note that stands for more than are described.
 _MORE = 255
-
-
-class Described(NamedTuple):
-    """An item, as it is compared."""
-
-    #: What each field says, packed, by the hash of its name.
-    said: Mapping[int, bytes]
-    #: The value of each field, for people; empty for an item that was read from a note.
-    shown: Mapping[int, str]
+_NOTHING: _Outline = frozenset()
 
 
 class Difference(NamedTuple):
     """A field in which an item differs from the one that is most like it."""
 
     field: str
+    #: What the two say, for people; None if they say nothing, or if that is no longer known.
     value: str | None
-    #: The value of the other item; None if there is none, or if it is no longer known.
     stored: str | None
-
-
-@dataclass
-class _History:
-    """How a field has changed from one URL of a page to another."""
-
-    #: The pages; and the values, each with the URL of the page that has it.
-    pages: set[str] = field(default_factory=set)
-    values: dict[str, str] = field(default_factory=dict)
-    #: Whether a change has said something.
-    telling: bool = False
 
 
 @dataclass
@@ -101,98 +89,69 @@ class ItemNotes:
     ignored: Collection[str] = ()
     #: Names of the fields that were learned to say nothing.
     learned: set[str] = field(default_factory=set)
-    _histories: defaultdict[str, _History] = field(default_factory=lambda: defaultdict(_History))
+    #: The pages of identifiers by field; None for a field that has one on several pages.
+    _drawn: dict[str, dict[str, str] | None] = field(default_factory=dict)
     _names: dict[int, str] = field(default_factory=dict)
-    _shown: OrderedDict[str, list[Described]] = field(default_factory=OrderedDict)
+    _shown: OrderedDict[tuple[int, bytes | None], str] = field(default_factory=OrderedDict)
 
     def describe(self, item: object) -> Described:
         """Describe an item of any class that itemadapter knows; any other object by its ``str()``."""
         adapted = ItemAdapter(item).items() if ItemAdapter.is_item(item) else [("", item)]
-        said: dict[int, bytes] = {}
-        shown: dict[int, str] = {}
-        for number, (name, value) in enumerate(sorted(adapted, key=lambda named: str(named[0]))):
-            if name in self.ignored or name in self.learned or _is_own(str(name), value):
+        said: Described = {}
+        for name, value in sorted(((str(name), value) for name, value in adapted), key=itemgetter(0)):
+            if name in self.ignored or name in self.learned or _is_own(name, value):
                 continue
-            for part, packed in _fields(value):
-                key = _key(f"{name}{part}" if number < _MOST_FIELDS else "")
-                if key in said:  # two names of one hash, or the fields that are described together
+            for part, packed in _fields(name, value):
+                key = _key(name + part)
+                if key in said:  # two names of one hash
                     packed = _hash(said[key] + packed)
-                said[key] = packed
-                self._names[key] = str(name)
-                shown[key] = _display(value)
-        return Described(said, shown)
+                said[key], self._names[key] = packed, name
+                self._shown[key, packed] = _display(value)
+                self._shown.move_to_end((key, packed))
+        while len(self._shown) > _SHOWN:
+            self._shown.popitem(last=False)
+        return said if len(said) <= _MOST_FIELDS else {0: _hash(repr(sorted(said.items())))}
+
+    @property
+    def skipped(self) -> frozenset[int]:
+        """The keys of the fields that say nothing; a note may be older than what was learned."""
+        return frozenset(_key(name + part) for name in (*self.ignored, *self.learned) for part in ("", "\n"))
 
     def difference(self, item: Described, other: Described) -> list[Difference]:
         """Return the fields in which two items differ."""
         return [
-            Difference(self._names.get(key, ""), item.shown.get(key), other.shown.get(key))
-            for key in self.differing(item, other, self.skipped)
+            Difference(
+                self._names.get(key, ""), *(self._shown.get((key, each.get(key))) for each in (item, other))
+            )
+            for key in _differing(item, other)
         ]
 
-    @property
-    def skipped(self) -> set[int]:
-        """The keys of fields that say nothing; a note may be older than what was learned."""
-        return {_key(f"{name}{part}") for name in (*self.ignored, *self.learned) for part in ("", "\n")}
+    def learn(self, differences: Sequence[Difference], page: str) -> str | None:
+        """Learn from an item that differs from that of *page*, the URL of the same page without parameters.
 
-    @staticmethod
-    def differing(item: Described, other: Described, skipped: Collection[int]) -> list[int]:
-        """Return the keys of the fields in which two items differ."""
-        return [
-            key
-            for key in sorted(item.said.keys() | other.said.keys())
-            if item.said.get(key) != other.said.get(key)
-            and key not in skipped
-            and not _same(item.said.get(key), other.said.get(key))
-        ]
-
-    def remember(self, url: str, items: Sequence[Described], most: int = 2048) -> None:
-        """Keep the values of a page's items for a while, so that a report can show them."""
-        self._shown[url] = [*items[:MOST_ITEMS]]
-        self._shown.move_to_end(url)
-        if len(self._shown) > most:
-            self._shown.popitem(last=False)
-
-    def stored(self, url: str, note: bytes) -> list[Described]:
-        """Return the items of a stored page: with their values if they are still known."""
-        packed = unpack(note)
-        known = self._shown.get(url, ())
-        if len(known) >= len(packed) and all(
-            ours.said == theirs.said for ours, theirs in zip(known, packed, strict=False)
-        ):
-            return [*known]
-        return packed
-
-    def learn(self, differences: Sequence[Difference], page: str, url: str) -> str | None:
-        """Learn from an item that differs from that of a stored page, which is the same page but for its URL.
-
-        *page* is the URL of the stored page, *url* that of the new one; they show the same in every line. A
-        field says nothing if it alone has changed in three pages, each time from one identifier to another
+        A field says nothing if it alone has changed in three pages, each time from one identifier to another
         that no other page has: so prices, names and sizes, which a page may have in a script only, are never
         learned. Returns the name of a field that is learned now.
         """
-        if len(differences) != 1 or len(self._histories) > _MOST_VALUES:
+        if len(differences) != 1 or not all(map(_is_identifier, differences[0][1:])):
             return None
-        change = differences[0]
-        if not (_is_identifier(change.value) and _is_identifier(change.stored)):
-            return None
-        history = self._histories[change.field]
-        value = str(change.value)
-        if history.values.setdefault(value, url) != url or len(history.values) > _MOST_VALUES:
-            history.telling = True
-        history.pages.add(page)
-        if len(history.pages) >= _PAGES and not history.telling:
-            self.learned.add(change.field)
-            return change.field
+        name, *values = differences[0]
+        drawn = self._drawn.setdefault(name, {})
+        if drawn is None or any(drawn.setdefault(str(each), page) != page for each in values):
+            self._drawn[name] = None
+        elif len({*drawn.values()}) >= _PAGES:
+            self.learned.add(name)
+            return name
+        elif len(drawn) > _DRAWN:
+            self._drawn[name] = None
         return None
 
 
-class Found(NamedTuple):
-    """What comparing an item with those of the stored pages has found."""
+class Closest(NamedTuple):
+    """The item that is most like one that no stored item repeats."""
 
-    #: ``differs``: no stored item says the same. ``undecided``: that depends on whether it is the only item.
-    kind: Literal["same", "differs", "undecided"]
-    #: The page with the item that is most like it, how many fields that item has, and what differs.
-    closest: Repeated | None = None
+    #: Its page, and how many fields it has; None if the pages have no item.
+    page: Repeated | None = None
     fields: int = 0
     differences: Sequence[Difference] = ()
 
@@ -205,32 +164,36 @@ class RepeatedItems:
 
     def __init__(self, notes: ItemNotes, repeats: Sequence[Repeated]) -> None:
         self._notes = notes
-        self._pages = [(page, notes.stored(page.url, page.note)) for page in repeats if not page.pending]
+        skipped = notes.skipped
+        self._pages = [(page, _by_outline(page.note, skipped)) for page in repeats if not page.pending]
 
     @property
     def compared(self) -> frozenset[tuple[str, bytes]]:
         """URL and note of each of the pages."""
         return frozenset((page.url, page.note) for page, _ in self._pages)
 
-    def find(self, item: Described, *, several: bool) -> Found:
-        """Look for an item that says the same as *item*, whose page has *several* or no other one."""
-        if any(item.said == stored.said for _, items in self._pages for stored in items):
-            return Found("same")
-        skipped = self._notes.skipped
-        closest: tuple[list[int], Repeated, Described] | None = None
-        pairs = ((page, stored) for page, items in self._pages for stored in items)
-        for page, stored in islice(pairs, MOST_ITEMS):
-            keys = self._notes.differing(item, stored, skipped)
-            if not keys:
-                return Found("same")
-            if closest is None or len(keys) < len(closest[0]):
-                closest = keys, page, stored
-        found = Found("differs")
-        if closest is not None:
-            _, page, stored = closest
-            found = Found("differs", page, len(stored.said), self._notes.difference(item, stored))
-        return found._replace(kind="undecided") if self._text_decides() and not several else found
+    def find(self, item: Described, *, several: bool) -> Literal["same", "differs", "undecided"]:
+        """Tell whether a stored item says the same as *item*, whose page has *several* or no other one.
 
+        What is undecided depends on whether it is the only one.
+        """
+        outline = _outline(item)
+        alike = [each for _, items in self._pages for each in items.get(outline, ())]
+        if item in alike or not all(_differing(item, each) for each in alike[:MOST_ITEMS]):
+            return "same"
+        return "undecided" if self._text_decides and not several else "differs"
+
+    def closest(self, item: Described) -> Closest:
+        """Return the item that is most like *item*, which differs from all; of many, one of the first."""
+        pairs = ((page, each) for page, items in self._pages for each in chain(*items.values()))
+        best = max(
+            islice(pairs, _COMPARED), key=lambda pair: len(item.items() & pair[1].items()), default=None
+        )
+        if best is None:
+            return Closest()
+        return Closest(best[0], len(best[1]), self._notes.difference(item, best[1]))
+
+    @cached_property
     def _text_decides(self) -> bool:
         """Whether the text tells what a single item of the page says.
 
@@ -238,24 +201,19 @@ class RepeatedItems:
         short values, and some page has an item, or it is not known whether it has. Items of one site that
         differ in long texts alone are versions of a story.
         """
-        said: dict[int, frozenset[tuple[int, bytes]]] = {}
-        known = False
-        for page, items in self._pages:
-            short = frozenset(
-                each for item in items for each in item.said.items() if len(each[1]) != _TEXT.size
-            )
-            if page.one_site or is_list(page.note) or said.setdefault(page.site, short) != short:
-                return False
-            known |= bool(items) or not page.note
-        return known
+        if any(page.one_site or is_list(page.note) for page, _ in self._pages):
+            return False
+        short = {(page.site, outline) for page, items in self._pages for outline in items or [_NOTHING]}
+        known = any(items or not page.note for page, items in self._pages)
+        return known and len(short) == len({site for site, _ in short})
 
 
 def pack(items: Sequence[Described]) -> bytes:
     """Pack the items of a page into its note. A page without items has one, too."""
     parts: list[bytes] = []
     for item in items[:MOST_ITEMS]:
-        fields = (_FIELD.pack(key, len(value)) + value for key, value in sorted(item.said.items()))
-        parts.append(bytes([len(item.said)]) + b"".join(fields))
+        fields = (_FIELD.pack(key, len(value)) + value for key, value in sorted(item.items()))
+        parts.append(bytes([len(item)]) + b"".join(fields))
     while sum(map(len, parts)) > MOST_BYTES - 2:
         parts.pop()
     count = len(parts) if len(parts) == len(items) else _MORE
@@ -267,13 +225,13 @@ def unpack(note: bytes) -> list[Described]:
     items: list[Described] = []
     at = 2
     for _ in range(note[1] if note else 0):
+        item: Described = {}
         fields, at = note[at], at + 1
-        said = {}
         for _ in range(fields):
             key, size = _FIELD.unpack_from(note, at)
             at += _FIELD.size + size
-            said[key] = note[at - size : at]
-        items.append(Described(said, {}))
+            item[key] = note[at - size : at]
+        items.append(item)
     return items
 
 
@@ -289,22 +247,42 @@ def is_variant(url: str, other: str) -> bool:
         parameters, others = ({*parse_qsl(each.query, keep_blank_values=True)} for each in (one, two))
     except ValueError:
         return False
-    if (one.netloc, one.path.rstrip("/")) != (two.netloc, two.path.rstrip("/")):
-        return False
-    return parameters <= others or others <= parameters
+    same_page = (one.netloc, one.path.rstrip("/")) == (two.netloc, two.path.rstrip("/"))
+    return same_page and (parameters <= others or others <= parameters)
 
 
-def _same(one: bytes | None, other: bytes | None) -> bool:
+def _differing(item: Described, other: Described) -> list[int]:
+    """Return the keys of the fields in which two items differ."""
+    keys = sorted(item.keys() | other.keys())
+    return [key for key in keys if not _same(item.get(key, b""), other.get(key, b""))]
+
+
+def _same(one: bytes, other: bytes) -> bool:
     """Whether two values say the same: equal ones, nearly equal texts, a title with and without its site."""
-    if one == other or not one or not other:
-        return one == other
     if len(one) == len(other) == _TEXT.size:
-        (sketch, numbers), (other_sketch, other_numbers) = _TEXT.unpack(one), _TEXT.unpack(other)
-        return bool(numbers == other_numbers) and (sketch ^ other_sketch).bit_count() <= _BITS
-    if _TEXT.size in (len(one), len(other)):
-        return False
-    parts, others = ({value[at : at + _PART] for at in range(0, len(value), _PART)} for value in (one, other))
-    return parts < others or others < parts
+        (sketch, numbers, bits), (other_sketch, other_numbers, other_bits) = map(_TEXT.unpack, (one, other))
+        differing = (sketch ^ other_sketch).bit_count()
+        return bool(numbers == other_numbers) and differing <= min(bits, other_bits)
+    titles = {len(one), len(other)} == {_HASH, 2 * _HASH}
+    return one == other or (titles and one[:_HASH] == other[:_HASH])
+
+
+def _outline(item: Described) -> _Outline:
+    """Return what two items that say the same have in common: all but texts and names of sites."""
+    return frozenset(
+        [(key, b"" if len(value) == _TEXT.size else value[:_HASH]) for key, value in item.items()]
+    )
+
+
+@lru_cache(maxsize=128)
+def _by_outline(note: bytes, skipped: frozenset[int]) -> dict[_Outline, list[Described]]:
+    """Return the items of a note by their outlines, without the fields that are *skipped*."""
+    found: dict[_Outline, list[Described]] = {}
+    for item in unpack(note):
+        for key in skipped & item.keys():
+            del item[key]
+        found.setdefault(_outline(item), []).append(item)
+    return found
 
 
 def _key(name: str) -> int:
@@ -313,57 +291,45 @@ def _key(name: str) -> int:
 
 def _hash(value: str | bytes) -> bytes:
     data = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
-    return mmh3.hash(data, signed=False).to_bytes(_PART, "little")
+    return mmh3.hash(data, signed=False).to_bytes(_HASH, "little")
 
 
-def _fields(value: object) -> Iterator[tuple[str, bytes]]:
+def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
     """Yield what a field says: its short values, and its text. Nothing for what says nothing."""
-    if _is_moment(value):
-        yield "", b""
-        return
     texts: list[str] = []
     short: list[str] = []
     for path, leaf in _leaves(value):
-        text = _normalised(leaf)
-        if _is_long(text):
+        text = "\0now" if _is_moment(leaf) else _plain(leaf)
+        if len(text) > _CHARACTERS and (text.count(" ") > _WORDS or not _is_spaced(text)):
             texts.append(text)
         elif text and not _URL.fullmatch(text):
-            short.append(path + text)
-    if len(short) == 1 and short[0][:1] != ".":
-        yield "", b"".join(map(_hash, _parted(short[0])))
+            short.append(f"{path}\0{text}" if path else text)
+    if len(short) == 1 and _TITLE.search(name):
+        title, *site = _SEPARATOR.split(short[0].lower())
+        # A part with a number is no name of a site, and a short one is rather a size.
+        named = len(site) == 1 and len(title) > 3 and not _DIGIT.search(site[0])
+        yield "", _hash(title) + _hash(site[0]) if named else _hash(short[0].lower())
     elif short:
-        yield "", _hash("\0".join(sorted(short)))
+        yield "", _hash("\0\0".join(sorted(short)))
     if texts:
         yield "\n", _text(" ".join(texts))
 
 
 def _is_identifier(value: str | None) -> bool:
     """Whether a machine has drawn a value: letters and digits by turns, as in no word and no price."""
-    return bool(value and _IDENTIFIER.fullmatch(value)) and len(_RUN_OF.findall(value or "")) >= _RUNS
-
-
-def _parted(value: str) -> list[str]:
-    """Split a title from the name of its site: "Red kettle | Shop" says what "Red kettle" says.
-
-    A part with a number is no name of a site; and a list, such as of sizes or of a path, is no title.
-    """
-    first, *rest = _SEPARATOR.split(value)
-    if len(first) < 4 or len(rest) > 1:
-        return [value]
-    names = [part for part in rest if part and not _DIGIT.search(part)][: _PARTS - 1]
-    return [" | ".join((first, *(part for part in rest if part not in names))), *names]
+    return bool(value and _IDENTIFIER.fullmatch(value)) and len(_RUN.findall(value or "")) >= _RUNS
 
 
 def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
     """Yield each value within dicts, lists and items, with the path to it; a set has one path for all."""
-    if isinstance(value, (str, bytes)) or depth > _DEPTH:
+    if isinstance(value, (str, bytes, int, float)) or depth > _DEPTH:
         yield path, value
     elif ItemAdapter.is_item(value):
         for name, each in ItemAdapter(value).items():
-            yield from _leaves(each, f"{path}.{name}=", depth + 1)
+            yield from _leaves(each, f"{path}.{name}", depth + 1)
     elif isinstance(value, (list, tuple)) and len(value) > 1:
         for number, each in enumerate(value):
-            yield from _leaves(each, f"{path}.{number}=", depth + 1)
+            yield from _leaves(each, f"{path}.{number}", depth + 1)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for each in value:
             yield from _leaves(each, path, depth + 1)
@@ -371,15 +337,11 @@ def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str
         yield path, value
 
 
-def _normalised(value: object) -> str:
-    """Return the text of a single value, without case and with one space between its words; "" for none."""
-    if value is None:
-        return ""
+def _plain(value: object) -> str:
+    """Return the text of a single value, with one space between its words; "" for none."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    text = str(value)
-    text = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(text.split())
+    return "" if value is None else " ".join(unicodedata.normalize("NFC", str(value)).split())
 
 
 def _is_own(name: str, value: object) -> bool:
@@ -387,27 +349,26 @@ def _is_own(name: str, value: object) -> bool:
     return name.startswith(_OWN) or (isinstance(value, dict) and value.keys() == _OWN_KEYS)
 
 
-def _is_long(text: str) -> bool:
-    return len(text) > _CHARACTERS and (text.count(" ") > _WORDS or text.count(" ") * 25 < len(text))
+def _is_spaced(text: str) -> bool:
+    return text.count(" ") * 25 >= len(text)
 
 
 def _text(text: str) -> bytes:
-    """Pack a text: an odd sketch of its words, and a hash of its numbers.
+    """Pack a text: an odd sketch of its words, a hash of its numbers, and how many bits may differ.
 
     A bit of an odd sketch says whether an odd number of words has it (Mitzenmacher, Pagh and Pham, WWW 2014),
     so few bits differ if few words do. Of a text without spaces each two characters are a word.
     """
-    if not text.isascii():
-        text = _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.digit(digit[0])), text)
-    spaced = text.count(" ") * 25 >= len(text)
+    spaced = _is_spaced(text)
     words = text.split(" ") if spaced else [text[at : at + 2] for at in range(len(text) - 1)]
     sketch, seen = 0, Counter[str]()
     for word in words:
         seen[word] += 1  # of a word that occurs twice, both would cancel out
-        counted = f"{word} {seen[word]}" if seen[word] > 1 else word
+        counted = f"{word} {seen[word]}"
         sketch ^= 1 << (mmh3.hash(counted.encode("utf-8", "surrogatepass"), signed=False) & 63)
     numbers = [word for word in words if _DIGIT.search(word)] if spaced else _NUMBER.findall(text)
-    return _TEXT.pack(sketch, mmh3.hash(" ".join(numbers).encode(errors="replace"), signed=False))
+    told = mmh3.hash(" ".join(numbers).encode("utf-8", "surrogatepass"), signed=False)
+    return _TEXT.pack(sketch, told, min(_BITS, len(words) // _WORDS_A_BIT))
 
 
 def _is_moment(value: object) -> bool:
@@ -440,7 +401,5 @@ def _read_time(text: str) -> datetime | float | None:
 
 
 def _display(value: object) -> str:
-    if isinstance(value, (datetime, date)):
-        value = value.isoformat()
-    text = str(value)
+    text = value.isoformat() if isinstance(value, date) else str(value)
     return text if len(text) <= 120 else f"{text[:119]}…"

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request
 
-from scrapy_neardup.matching.items import Described, Difference, Found, RepeatedItems, is_variant, pack
+from scrapy_neardup.matching.items import Closest, Described, Difference, RepeatedItems, is_variant, pack
 
 from .outcome import NearDuplicatePage, clear_marks, mark
 from .responses import asks_again, browser_page, carries_item, declared_canonical, page_url
@@ -71,8 +71,8 @@ class Page:
         #: What the page is, and the verdict if it repeats a stored one, or is an unchanged revisit.
         self.kind = ""
         self.match: Verdict | None = None
-        #: The first item that differs from those of the repeated pages.
-        self.differing: Found | None = None
+        #: What the first item that differs from those of the repeated pages is most like.
+        self.differing: Closest | None = None
         #: Whether the callback has ended, how many items it has yielded, and whether it asked for the page
         #: again.
         self.ended, self.yielded_items, self.asked_again = False, 0, False
@@ -230,11 +230,11 @@ class Page:
                 # Items of a copy are compared to drop them, and those of a revisit to note new ones.
                 if self.match is not None and (self.policy == "drop_items" or self.match.kind == "revisit"):
                     found = await self._compare(response, item, described, several=several)
-        if found is not None and self.policy == "drop_items":
-            if found.kind == "undecided":
+        if self.policy == "drop_items":
+            if found == "undecided":
                 self._held = item
                 return False
-            if found.kind == "same":
+            if found == "same":
                 await self._drop(response, item)
                 return False
         self.passed_items += 1
@@ -245,7 +245,7 @@ class Page:
                 self._settle_in_the_end(response.request)
         return True
 
-    async def _compare(self, response: Response, item: Any, described: Described, *, several: bool) -> Found:
+    async def _compare(self, response: Response, item: Any, described: Described, *, several: bool) -> str:
         """Compare an item with those of the repeated pages; file the page beside them if it differs."""
         learned = True
         while learned or self.reservation is None:
@@ -254,25 +254,27 @@ class Page:
                 repeats = self.match.repeats() if self.match.repeats is not None else []
                 self._repeated = RepeatedItems(self.extension.item_notes, repeats)
             found = self._repeated.find(described, several=several)
-            if found.kind != "differs":
+            if found != "differs":
                 return found
-            learned = self._learn(response, found)
+            closest = self.differing or self._repeated.closest(described)
+            learned = self.differing is None and self._learn(response, closest)
             if learned:
                 described = self.extension.item_notes.describe(item)
             elif self.reservation is None and not await self._file_beside(response):
                 break
-        self.differing = self.differing or found
+        self.differing = self.differing or closest
         return found
 
-    def _learn(self, response: Response, found: Found) -> bool:
+    def _learn(self, response: Response, closest: Closest) -> bool:
         """Learn from an item that differs in one field from that of the same page under another URL."""
-        closest = found.closest
-        if closest is None or not closest.exact or closest.url == self.url or found.fields < 2:
+        page = closest.page
+        if page is None or not page.exact or page.url == self.url or closest.fields < 2:
             return False
-        if not (is_variant(self.url, closest.url) or declared_canonical(response) == closest.url):
+        if not (is_variant(self.url, page.url) or declared_canonical(response) == page.url):
             return False
-        field = self.extension.item_notes.learn(found.differences, closest.url, self.url)
+        field = self.extension.item_notes.learn(closest.differences, page.url.partition("?")[0])
         if field is not None:
+            self._repeated = None
             self.extension.reporter.warn_once(LEARNED, self.url, field=field)
         return field is not None
 
@@ -339,7 +341,6 @@ class Page:
             if self.reservation is None:
                 return
             if self.is_stored:
-                self.extension.item_notes.remember(self.reservation.url, items)
                 self.extension.reservations.confirm(self.reservation, note=pack(items))
             else:
                 self.extension.reservations.release(self.reservation)
@@ -377,12 +378,12 @@ class Page:
             self.extension.reservations.when_done(request, self.settle)
 
 
-def _told(match: Verdict, found: Found) -> dict[str, Any]:
-    first = found.differences[0] if found.differences else Difference("", None, None)
+def _told(match: Verdict, closest: Closest) -> dict[str, Any]:
+    first = closest.differences[0] if closest.differences else Difference("", None, None)
     return {
         **match.explanation,
         "field": first.field or None,
         "value": first.value,
         "stored": first.stored,
-        "fields": [each.field for each in found.differences],
+        "fields": [each.field for each in closest.differences],
     }
