@@ -50,7 +50,7 @@ _PAGES, _DRAWN, _SHOWN = 3, 1000, 1 << 14
 _COMPARED = 1000
 #: How deep lists and dicts in a field are looked at.
 _DEPTH = 8
-#: The fields in which case says nothing, and the name of the site may stand behind a title, after a separator.
+#: Fields in which case says nothing, and the name of the site may stand behind a title, after a separator.
 _TITLE, _SEPARATOR = re.compile(r"title|head(line|ing)|^name$", re.IGNORECASE), re.compile(r" *(?:[|·]|::) *")
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S+\.[a-z0-9]{2,5}", re.IGNORECASE)
