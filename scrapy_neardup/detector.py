@@ -1,24 +1,35 @@
-"""The detector: one document in, a verdict out.
-
-It makes the signature of a text, and a `Judge` compares that with those of the index.
-"""
+"""The detector: one document in, a verdict out. It asks the index, and `matching` decides."""
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .arguments import require_number, require_path, require_type, require_whole
-from .clock import SECONDS_PER_DAY
+from .clock import SECONDS_PER_DAY, now
 from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
 from .index import open_index
-from .judging import Judge
+from .index.protocol import Filing
+from .index.tables import NO_KEY
+from .matching.counters import SiteCounter, TitleCounter
+from .matching.decision import Decision, decide
 from .matching.matcher import Matcher
-from .matching.records import entries, find_urls, fingerprinter_of, header_for, scheme_of
+from .matching.records import (
+    as_template,
+    entries,
+    filed_url,
+    find_urls,
+    fingerprinter_of,
+    header_for,
+    scheme_of,
+)
 from .options import DetectionOptions
+from .verdict import Repeated, Verdict
 
 if TYPE_CHECKING:
     import os
@@ -28,10 +39,20 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .index import Index
-    from .verdict import Verdict
+    from .index.protocol import Documents, Found
+    from .index.reservation import Reservation
+    from .matching.matcher import Candidates
 
 #: Has a token of each kind: a word, a number, a character of a script without spaces, a syllable.
 _SAMPLE = "Straße 17 東京 ข่าว"
+
+
+class _Answer(NamedTuple):
+    """What is said of a document, the candidates it has met, and whether its lookups have met a bound."""
+
+    decision: Decision = Decision("unique", filed=True)
+    candidates: Candidates | None = None
+    bounded: bool = False
 
 
 class Detector:
@@ -70,7 +91,9 @@ class Detector:
             # The first signature and the list of public suffixes take too long for an event loop. If a
             # package is missing, this shows here and not with the first page.
             entries([self.signature(_SAMPLE)], ["https://example.com/"], index.header, scope="any")
-        self._judge = Judge(index, self.matcher, (window or 0) * SECONDS_PER_DAY, clock)
+        self._clock = clock
+        self._sites, self._titles = SiteCounter(), TitleCounter()
+        self._pending: set[Reservation] = set()
         self._closed = False
 
     @classmethod
@@ -136,8 +159,7 @@ class Detector:
 
     def check(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document without storing it."""
-        signature = self._signed(document, url, scope)
-        return self._judge.judge(signature, url, scope, reserve=False)
+        return self._judge(document, url, scope, reserve=False)
 
     def reserve(
         self,
@@ -158,15 +180,8 @@ class Detector:
         of their pages differ. With *keep_fragment* the fragment is part of the URL. A near-duplicate of a
         page is ``preferred`` if *named_by* says of its URL that it names this one as its better version.
         """
-        signature = self._signed(document, url, scope)
-        return self._judge.judge(
-            signature,
-            url,
-            scope,
-            reserve=True,
-            beside=beside,
-            keep_fragment=keep_fragment,
-            named_by=named_by,
+        return self._judge(
+            document, url, scope, reserve=True, beside=beside, keep_fragment=keep_fragment, named_by=named_by
         )
 
     def add(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
@@ -184,10 +199,7 @@ class Detector:
         return len(documents)
 
     def flush(self) -> None:
-        """Wait until all that was confirmed is on disk.
-
-        Raises `IndexUnavailable` if it cannot be written.
-        """
+        """Wait until all that was confirmed is on disk. Raises `IndexUnavailable` if it cannot be."""
         self.index.flush()
 
     def gauges(self) -> dict[str, int]:
@@ -196,7 +208,8 @@ class Detector:
 
     def close(self) -> None:
         """Release what is pending, write what is confirmed, and leave the index. Raises as `flush` does."""
-        self._judge.release_all()
+        for reservation in list(self._pending):
+            reservation.release()
         if not self._closed:  # the index counts its users
             self._closed = True
             self.index.close()
@@ -209,15 +222,117 @@ class Detector:
     ) -> None:
         self.close()
 
-    def _signed(self, document: str | MainText | Signature, url: str, scope: str) -> Signature:
+    def _judge(
+        self,
+        document: str | MainText | Signature,
+        url: str,
+        scope: str,
+        *,
+        reserve: bool,
+        keep_fragment: bool = False,
+        **how: Any,
+    ) -> Verdict:
+        """Judge a document, and with *reserve* keep a place for it; *how* is for `decide`."""
         require_type("A URL", url, str, "text, a str")
         require_type("A scope", scope, str, "text, a str")
-        if isinstance(document, Signature):
-            return document
-        require_type(
-            "A document", document, (str, MainText), "its main text, a str or MainText, or a Signature"
+        if not isinstance(document, Signature):
+            wanted = "its main text, a str or MainText, or a Signature"
+            require_type("A document", document, (str, MainText), wanted)
+            document = self.signature(document)
+        signature, time_ = document, now(self._clock)
+        unfit = self.matcher.unfit(signature.tokens, signature.wall)
+        if unfit is not None:
+            told = {"step": "text", "tokens": signature.tokens, "tokens_asked": self.min_tokens}
+            return Verdict(unfit, explain=lambda: told)
+        # What was stored before counts no more, and what will soon be too old is filed anew when it is met.
+        window = (self.window or 0) * SECONDS_PER_DAY
+        oldest, renewed = (time_ - window, time_ - window / 8) if window else (0, -math.inf)
+        entry = entries(
+            [signature], [url], self.index.header, scope=scope, time=time_, keep_fragments=keep_fragment
         )
-        return self.signature(document)
+        answer, reservation = _Answer(), None
+
+        def filing(found: Found) -> Filing | None:
+            nonlocal answer
+            if not len(found.documents):  # most pages are new
+                answer = _Answer(bounded=found.narrowed)
+            else:
+                candidates = self.matcher.candidates(entry, found, oldest)
+                known = partial(self._is_of_the_site, signature, entry, candidates)
+                decision = decide(candidates, renewed, is_of_the_site=known, **how)
+                answer = _Answer(decision, candidates, not candidates.complete)
+            decision, kept = answer.decision, entry
+            if not decision.filed:
+                return None
+            if found.crowded or decision.of_template:
+                # Of a crowd of like documents no lookup would find this one, and each would take longer.
+                kept = as_template(entry, self.matcher.scheme, keyed=decision.keyed and not found.crowded)
+            return Filing(kept, decision.replaces)
+
+        if reserve:
+            reservation = self.index.reserve_if(entry, self.matcher.lookups, filing)
+            if reservation is not None:
+                self._pending.add(reservation)
+                reservation.add_done_callback(self._pending.discard)
+            self._note(signature, entry, answer)
+        else:
+            filing(self.index.find(entry, self.matcher.lookups))
+        return self._verdict(answer, url, signature.tokens, reservation, count=reserve)
+
+    def _is_of_the_site(
+        self, signature: Signature, entry: Documents, candidates: Candidates, row: int
+    ) -> bool:
+        """Tell whether what a document shares with the candidate in *row* is known to be its own site's."""
+        shared = int(candidates.shared[-1, row]) if self.matcher.scheme.keys else 1
+        return candidates.of_two_sites(row) and self._titles.is_of_the_site(
+            *self._met(signature, entry, candidates, row), shared
+        )
+
+    def _note(self, signature: Signature, entry: Documents, answer: _Answer) -> None:
+        """Count what has a text in common with another site's page."""
+        decision, candidates, _ = answer
+        if candidates is None or decision.row is None or decision.kind not in ("near", "boilerplate"):
+            return
+        if candidates.of_two_sites(decision.row):
+            self._titles.meets(*self._met(signature, entry, candidates, decision.row))
+
+    def _met(
+        self, signature: Signature, entry: Documents, candidates: Candidates, row: int
+    ) -> tuple[int, list[int], bytes]:
+        """Return what `TitleCounter` counts: the site of a document, runs of its words, and its title."""
+        # Without a title its short lines tell it from others of its site.
+        title = signature.title if any(signature.title) else signature.figures + signature.words
+        keys = self.matcher.scheme.keys
+        if keys:
+            runs = [key for key in entry.keys[-keys:, 0].tolist() if key != NO_KEY]
+        else:
+            runs = [hash(candidates.urls[row])]  # nothing is known but that they are alike
+        return int(candidates.record["site"]), runs, title
+
+    def _verdict(
+        self, answer: _Answer, url: str, tokens: int, reservation: Reservation | None, *, count: bool
+    ) -> Verdict:
+        """Return the verdict; with *count* the site of a copy counts for whether the text is a wall."""
+        decision, candidates, bounded = answer
+        row = decision.row
+        if candidates is None or row is None:
+            return Verdict("unique", reservation=reservation, bounded=bounded)
+        match = candidates.urls[row]
+        is_copy = decision.kind in ("near", "exact")
+        walled = is_copy and self._sites.meets(match, filed_url(url), tokens, count=count)
+        record, stored = candidates.record.copy(), candidates.stored[row : row + 1].copy()
+        return Verdict(
+            kind="wall" if walled else decision.kind,
+            url=match,
+            distance=int(candidates.judgement.distance[row]),
+            similarity=float(candidates.judgement.similarity[row]),
+            reservation=reservation,
+            pending=candidates.pending[row],
+            unchanged=decision.unchanged,
+            bounded=bounded,
+            repeats=partial(_repeated, candidates, row),
+            explain=partial(self.matcher.explain, record, stored, candidates.shared[:, row].tolist()),
+        )
 
 
 def _require_limits(min_tokens: int, window: float | None) -> None:
@@ -226,3 +341,19 @@ def _require_limits(min_tokens: int, window: float | None) -> None:
         require_number("window", window)
         if window <= 0:
             raise ConfigurationError(f"window is {window}: use days above 0.")
+
+
+def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
+    """Return the stored documents that a document repeats, the *best* row first."""
+    near, sites = candidates.judgement.near.tolist(), candidates.stored["site"].tolist()
+    return [
+        Repeated(
+            candidates.urls[row],
+            candidates.notes[row],
+            sites[row],
+            one_site=sites[row] == candidates.record["site"],
+            exact=bool(candidates.judgement.exact[row]),
+            pending=candidates.pending[row] is not None,
+        )
+        for row in (best, *(row for row in range(len(near)) if near[row] and row != best))
+    ]
