@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -48,35 +49,25 @@ def require_type(name: str, value: object, kind: type | tuple[type, ...], what: 
 def takes(function: Callable[..., object], *arguments: object) -> bool:
     """Tell whether *function* can be called with *arguments*, as far as its signature is known."""
     try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # of some functions in C
-        return True
-    try:
-        signature.bind(*arguments)
+        inspect.signature(function).bind(*arguments)
     except TypeError:
         return False
+    except ValueError:  # of some functions in C
+        pass
     return True
 
 
 def require_path(value: object) -> None:
     """Raise TypeError unless *value* is a path, `ConfigurationError` for one that no file can have."""
     require_type("A path", value, (str, os.PathLike), "a str or a path-like object")
-    try:
-        good = value != "" and b"\0" not in os.fsencode(value)  # type: ignore[arg-type]
-    except UnicodeEncodeError:
-        good = False
-    if not good:
-        raise ConfigurationError(
-            f"There can be no path {value!r}: name a file or a folder, '.' for the present one."
-        )
+    with suppress(UnicodeEncodeError):
+        if value != "" and b"\0" not in os.fsencode(value):  # type: ignore[arg-type]
+            return
+    raise ConfigurationError(f"There can be no path {value!r}: name a file or a folder.")
 
 
 def whole_numbers(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
-    """Return *values* as an array of *dtype*, of the same shape.
-
-    Raises `ConfigurationError` for what is not whole or not in the range of *dtype*; NumPy would round and
-    wrap.
-    """
+    """Return *values* as an array of *dtype*. Raises `ConfigurationError` where NumPy would round or wrap."""
     array = np.asarray(values)
     if array.dtype == dtype or not array.size:
         return array.astype(dtype, copy=False)
@@ -98,13 +89,7 @@ def row_of_hashes(values: ArrayLike) -> NDArray[np.uint64]:
 
 
 def escaped(text: str) -> str:
-    r"""Return *text* with each lone surrogate written out, so that every encoding of Unicode takes it.
-
-    Such halves of a character come in from JSON.
-
-    >>> escaped("https://a.example/\udc80")
-    'https://a.example/\\udc80'
-    """
+    """Return *text* with each lone surrogate, which JSON may bring, written out, so that UTF-8 takes it."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

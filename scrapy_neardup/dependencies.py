@@ -1,16 +1,13 @@
-"""What is imported: public names when they are first used, and packages that are missing."""
+"""Public names that are imported when they are first used."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .errors import DependencyUnavailable
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 
 def importing_late(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
@@ -24,18 +21,3 @@ def importing_late(package: str, modules: Mapping[str, str]) -> Callable[[str], 
         return value
 
     return find
-
-
-@contextmanager
-def dependencies_in_use() -> Iterator[None]:
-    """Turn an ImportError that names another package into `DependencyUnavailable`, a sentence for users."""
-    try:
-        yield
-    except ImportError as error:
-        package = (error.name or "").partition(".")[0]
-        if package in ("", "scrapy_neardup"):
-            raise
-        raise DependencyUnavailable(
-            f"The package {package} is missing, or does not fit this release of scrapy-neardup ({error}): "
-            f"run pip install --upgrade {package} scrapy-neardup."
-        ) from error

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .arguments import require_number, require_path, require_type, require_whole
 from .clock import SECONDS_PER_DAY, now
-from .dependencies import dependencies_in_use
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
 from .index import open_index
@@ -34,7 +33,6 @@ from .verdict import Repeated, Verdict
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Collection
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -87,10 +85,9 @@ class Detector:
         self.min_tokens = min_tokens
         self.window = window
         self.fingerprinter = fingerprinter_of(index.header, self.matcher.scheme)
-        with dependencies_in_use():
-            # The first signature and the list of public suffixes take too long for an event loop. If a
-            # package is missing, this shows here and not with the first page.
-            entries([self.signature(_SAMPLE)], ["https://example.com/"], index.header, scope="any")
+        # The first signature and the list of public suffixes take too long for an event loop. If a package is
+        # missing, this shows here and not with the first page.
+        entries([self.signature(_SAMPLE)], ["https://example.com/"], index.header, scope="any")
         self._clock = clock
         self._sites, self._titles = SiteCounter(), TitleCounter()
         self._pending: set[Reservation] = set()
@@ -217,9 +214,7 @@ class Detector:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     def _judge(
@@ -274,10 +269,9 @@ class Detector:
             if reservation is not None:
                 self._pending.add(reservation)
                 reservation.add_done_callback(self._pending.discard)
-            self._note(signature, entry, answer)
         else:
             filing(self.index.find(entry, self.matcher.lookups))
-        return self._verdict(answer, url, signature.tokens, reservation, count=reserve)
+        return self._verdict(signature, entry, answer, reservation, count=reserve)
 
     def _is_of_the_site(
         self, signature: Signature, entry: Documents, candidates: Candidates, row: int
@@ -287,14 +281,6 @@ class Detector:
         return candidates.of_two_sites(row) and self._titles.is_of_the_site(
             *self._met(signature, entry, candidates, row), shared
         )
-
-    def _note(self, signature: Signature, entry: Documents, answer: _Answer) -> None:
-        """Count what has a text in common with another site's page."""
-        decision, candidates, _ = answer
-        if candidates is None or decision.row is None or decision.kind not in ("near", "boilerplate"):
-            return
-        if candidates.of_two_sites(decision.row):
-            self._titles.meets(*self._met(signature, entry, candidates, decision.row))
 
     def _met(
         self, signature: Signature, entry: Documents, candidates: Candidates, row: int
@@ -310,16 +296,24 @@ class Detector:
         return int(candidates.record["site"]), runs, title
 
     def _verdict(
-        self, answer: _Answer, url: str, tokens: int, reservation: Reservation | None, *, count: bool
+        self,
+        signature: Signature,
+        entry: Documents,
+        answer: _Answer,
+        reservation: Reservation | None,
+        *,
+        count: bool,
     ) -> Verdict:
-        """Return the verdict; with *count* the site of a copy counts for whether the text is a wall."""
+        """Return the verdict; with *count* `SiteCounter` and `TitleCounter` count the document."""
         decision, candidates, bounded = answer
         row = decision.row
         if candidates is None or row is None:
             return Verdict("unique", reservation=reservation, bounded=bounded)
+        if count and decision.kind in ("near", "boilerplate") and candidates.of_two_sites(row):
+            self._titles.meets(*self._met(signature, entry, candidates, row))
         match = candidates.urls[row]
         is_copy = decision.kind in ("near", "exact")
-        walled = is_copy and self._sites.meets(match, filed_url(url), tokens, count=count)
+        walled = is_copy and self._sites.meets(match, filed_url(entry.urls[0]), signature.tokens, count=count)
         record, stored = candidates.record.copy(), candidates.stored[row : row + 1].copy()
         return Verdict(
             kind="wall" if walled else decision.kind,

@@ -10,8 +10,8 @@ import difflib
 import json
 import math
 import re
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import Field, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ConfigurationError
 from .extraction.content_area import ContentArea
@@ -22,6 +22,7 @@ from .processors import processors
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+Choice = TypeVar("Choice", str, int)
 #: What the names of all settings begin with.
 PREFIX = "NEARDUP_"
 #: The most worker processes, and the least memory of each, in bytes, with which anything works.
@@ -30,21 +31,20 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _FEATURES = Features()
 
 
-def choice(name: str, value: object, choices: Iterable[str]) -> str:
-    """Return *value* if it is one of *choices*. Raises `ConfigurationError`."""
-    if not isinstance(value, str) or value not in choices:
-        raise ConfigurationError(f"{name} is {value!r}: set it to {' or '.join(map(repr, choices))}.")
-    return value
+def choice(name: str, value: object, choices: Iterable[Choice]) -> Choice:
+    """Return which of *choices*, texts or numbers, is *value*. Raises `ConfigurationError`."""
+    for each in choices:
+        if str(value) == str(each):
+            return each
+    raise ConfigurationError(f"{name} is {value!r}: set it to {' or '.join(map(repr, choices))}.")
 
 
 def boolean(name: str, value: object) -> bool:
     """Read True or False. Raises `ConfigurationError`."""
-    text = str(value).strip().lower()
-    if text in ("true", "1"):
-        return True
-    if text in ("false", "0"):
-        return False
-    raise ConfigurationError(f"{name} is {value!r}: set it to True or False.")
+    found = {"true": True, "1": True, "false": False, "0": False}.get(str(value).strip().lower())
+    if found is None:
+        raise ConfigurationError(f"{name} is {value!r}: set it to True or False.")
+    return found
 
 
 def whole_number(name: str, value: object, low: int, high: int) -> int:
@@ -75,32 +75,20 @@ def duration(name: str, value: object, unit: str) -> float:
 
 
 def byte_count(name: str, value: object, least: int = 1) -> int:
-    """Read a number of bytes, such as 5000000 or "5M", that is not below *least*.
-
-    Raises `ConfigurationError`.
-    """
+    """Read a number of bytes, such as 5000000 or "5M", from *least* on. Raises `ConfigurationError`."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([KMGT]?)(?:i?B)?", str(value).strip(), re.IGNORECASE)
-    number = float(found[1]) * _UNITS[found[2].upper()] if found else 0.0
-    if not 1 <= number < math.inf:
-        raise ConfigurationError(f"{name} is {value!r}: set it to a number of bytes such as 5000000 or '5M'.")
-    if number < least:
-        raise ConfigurationError(f"{name} is {value!r}: nothing works with less than {least} bytes.")
-    return int(number)
-
-
-def _tables(name: str, value: object) -> int:
-    if str(value) not in map(str, LAYOUTS):
-        raise ConfigurationError(f"{name} is {value!r}: set it to {' or '.join(map(str, LAYOUTS))}.")
-    return int(str(value))
+    count = float(found[1]) * _UNITS[found[2].upper()] if found else 0.0
+    if least <= count < math.inf:
+        return int(count)
+    raise ConfigurationError(
+        f"{name} is {value!r}: set it to a number of bytes, at least {least}, such as 5000000000 or '5G'."
+    )
 
 
 def _extractor(name: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise ConfigurationError(
-            f"{name} is {value!r}: set it to 'segment', 'trafilatura', 'resiliparse', 'plain' or the import"
-            " path of an extractor, as text."
-        )
-    return value
+    if isinstance(value, str):
+        return value
+    raise ConfigurationError(f"{name} is {value!r}: set it to a name such as 'plain' or an import path.")
 
 
 def _selectors(name: str, value: object) -> tuple[str, ...]:
@@ -128,22 +116,12 @@ def _features(name: str, value: object) -> Features:
         ) from None
 
 
-class Parser(NamedTuple):
-    """How the value of a setting is read."""
+def parsed(read: Callable[..., Any], *arguments: Any, setting: str = "") -> dict[str, Any]:
+    """Return the metadata of a dataclass field that is a setting, too, under the name *setting* or its own.
 
-    #: From the setting's name, its value and *arguments* to the value of the option.
-    read: Callable[..., Any]
-    arguments: tuple[Any, ...]
-    #: Name of the setting without prefix, in lower case; empty: that of the option.
-    setting: str
-
-    def __call__(self, name: str, value: object) -> Any:
-        return self.read(name, value, *self.arguments)
-
-
-def parsed(read: Callable[..., Any], *arguments: Any, setting: str = "") -> dict[str, Parser]:
-    """Return the metadata of a dataclass field that is a setting, too. Its value is made by *read*."""
-    return {"parser": Parser(read, arguments, setting)}
+    ``read(name, value, *arguments)`` makes the option's value of the setting's.
+    """
+    return {"setting": setting, "read": lambda name, value: read(name, value, *arguments)}
 
 
 @dataclass(frozen=True)
@@ -155,7 +133,7 @@ class DetectionOptions:
     #: Bits in which the fingerprints of candidates may differ.
     distance: int = field(default=Scheme.distance, metadata=parsed(whole_number, 0, 7))
     #: Permuted tables of the fingerprint.
-    tables: int = field(default=Scheme.tables, metadata=parsed(_tables))
+    tables: int = field(default=Scheme.tables, metadata=parsed(choice, LAYOUTS))
     #: Least Jaccard similarity of candidates of the schemes minhash and bottomk.
     threshold: float = field(
         default=Scheme.threshold, metadata=parsed(number, 0, 1, "a similarity between 0 and 1")
@@ -191,14 +169,13 @@ class DetectionOptions:
         return ContentArea(tuple(self.include_area), tuple(self.exclude_area))
 
     @classmethod
-    def settings(cls) -> dict[str, tuple[str, Parser]]:
-        """Return the option and the parser of each setting, by the setting's public name."""
-        found = {}
-        for each in fields(cls):
-            parser: Parser | None = each.metadata.get("parser")
-            if parser is not None:
-                found[PREFIX + (parser.setting or each.name).upper()] = (each.name, parser)
-        return found
+    def settings(cls) -> dict[str, Field[Any]]:
+        """Return the field of each setting, by the setting's public name."""
+        return {
+            PREFIX + (each.metadata["setting"] or each.name).upper(): each
+            for each in fields(cls)
+            if each.metadata
+        }
 
     @classmethod
     def read(cls, get: Callable[[str], object]) -> dict[str, Any]:
@@ -207,12 +184,12 @@ class DetectionOptions:
         None and the empty string set nothing. Raises `ConfigurationError` for a value that cannot work, in
         one sentence that names the setting and what to set it to.
         """
-        values = {}
-        for name, (option, parser) in cls.settings().items():
-            value = get(name)
-            if value is not None and value != "":
-                values[option] = parser(name, value)
-        return values
+        given = {name: get(name) for name in cls.settings()}
+        return {
+            option.name: option.metadata["read"](name, given[name])
+            for name, option in cls.settings().items()
+            if given[name] not in (None, "")
+        }
 
 
 def similar_name(name: str, names: Iterable[str]) -> str | None:

@@ -90,7 +90,7 @@ def test_values(name: str, value: object, option: object) -> None:
         ("extract_timeout", "soon", "seconds above 0"),
         ("extract_timeout", float("inf"), "seconds above 0"),
         ("extract_memory", "lots", "bytes"),
-        ("extract_memory", "10", "nothing works with less"),
+        ("extract_memory", "10", "at least 16777216"),
         ("max_body_size", 0, "bytes"),
         ("max_body_size", "9" * 400, "bytes"),
     ],

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.arguments import require_type, takes
-from scrapy_neardup.dependencies import dependencies_in_use
 from scrapy_neardup.errors import ExtractorUnavailable
 from scrapy_neardup.fingerprint.main_text import MainText
 
@@ -96,14 +95,12 @@ def load_extractor(name: str) -> Extractor:
 def rehearse(extractor: Extractor, fingerprinter: Signer) -> None:
     """Decode, extract and fingerprint a page in this process.
 
-    An extractor of the user's is left out: what it loads or does is for the workers. Raises
-    `DependencyUnavailable`.
+    An extractor of the user's is left out: what it loads or does is for the workers.
     """
-    with dependencies_in_use():
-        from .decoding import decode
-        from .libraries import Plain
+    from .decoding import decode
+    from .libraries import Plain
 
-        html = decode(_PAGE.encode("cp1252"), None)
-        for each in (Plain(), extractor):
-            if not isinstance(each, _Imported):
-                fingerprinter.signature(each(html, None) or "")
+    html = decode(_PAGE.encode("cp1252"), None)
+    for each in (Plain(), extractor):
+        if not isinstance(each, _Imported):
+            fingerprinter.signature(each(html, None) or "")
