@@ -11,8 +11,6 @@ from scrapy_neardup.index import Documents
 from scrapy_neardup.matching.records import DIGEST, filed_url
 from scrapy_neardup.matching.sites import site_key
 
-from .names import telling_notes
-
 if TYPE_CHECKING:
     from types import SimpleNamespace
 
@@ -133,7 +131,6 @@ def _sorted_crawl(
     documents = Documents(keys, columns.record[contents], urls, taken(columns.note))
     for place in np.flatnonzero(order != contents).tolist():  # a page under another URL has the site of that
         documents.records["site"][place] = site_key(urls[place])
-    sites = documents.records["site"].tolist()
     return Crawl(
         ids=columns.id[contents],
         roots=taken(columns.root, order),
@@ -143,7 +140,7 @@ def _sorted_crawl(
         alternates=taken(columns.alternates),
         noindex=columns.noindex[contents],
         fetched=columns.fetched[order],
-        documents=documents._replace(notes=telling_notes(documents.notes, sites, urls)),
+        documents=documents,
         wall=columns.wall[contents],
         long=documents.records["tokens"] >= max(settings.min_tokens, 1),
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Fingerprinter, Scheme
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
-VERSION = 10
+VERSION = 11
 #: The options that are lists.
 _LISTS = ("hosts", "urls", "include_area", "exclude_area")
 

@@ -208,7 +208,7 @@ def _print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None
     from scrapy_neardup.audit.output.files import dropped, summarise
 
     with found:
-        facts = summarise(found)
+        facts, removed = summarise(found), len(dropped(found))
     if as_json:
         print_json(facts | {"seconds": round(seconds, 1)})
         return
@@ -220,7 +220,7 @@ def _print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None
     if found.problems:
         print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
         print_line(f"{out / 'problems.jsonl'} has all {len(found.problems):,}.")
-    print_line(f"{out / 'drop.txt'}: {len(dropped(found)):,} to remove.")
+    print_line(f"{out / 'drop.txt'}: {removed:,} to remove.")
     print_line(f"Open {out / 'report.html'} in a browser.")
 
 

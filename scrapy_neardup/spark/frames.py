@@ -103,12 +103,8 @@ def unsigned(values: Rows) -> NDArray[np.uint64]:
 def crawl_of(table: pa.Table | pa.RecordBatch, settings: AuditOptions, **known: Any) -> Crawl:
     """Return the pages of a *table* as the audit has them; what is not *known* of them is empty."""
     keys, records, count = keys_of(table, settings.header), records_of(table, settings.header), table.num_rows
-    names = None
-    if "own" in table.schema.names:
-        own, head, common, page, rare, general = (texts(table, name) for name in Names._fields)
-        together: dict[tuple[str, ...], frozenset[str]] = {}
-        common = [together.setdefault(tuple(words), frozenset(words)) for words in common]
-        names = Names(own, head, common, page, rare, general)
+    named = "own" in table.schema.names
+    names = Names(*(texts(table, name) for name in Names._fields)) if named else None
     columns: dict[str, Any] = {
         **{name: [""] * count for name in ("roots", "urls", "titles", "declared", "alternates")},
         "noindex": np.zeros(count, bool),

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.boilerplate import rest_of
 from scrapy_neardup.audit.model import Input
-from scrapy_neardup.audit.names import all_words, name_pages, telling_notes
+from scrapy_neardup.audit.names import name_pages
 from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.run import find_inputs
 from scrapy_neardup.audit.signing import unpacked
@@ -332,8 +332,7 @@ def describe(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Itera
 
 #: A page as it is compared, and besides what is shown of it.
 COMPARED = (
-    "row long, keys binary, record binary, wall boolean, own string, head string, common array<string>, "
-    "page string, rare boolean, general boolean, note binary"
+    "row long, keys binary, record binary, wall boolean, own string, head string, page string, note binary"
 )
 SHOWN = (
     "url string, title string, declared string, alternates string, noindex boolean, fetched double, id long, "
@@ -358,7 +357,7 @@ def named(pages: DataFrame, texts_read: DataFrame, space: Workspace, settings: A
 
 
 def of_sites(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Name the pages of whole sites, and say what of their texts and notes is the site's."""
+    """Name the pages of whole sites, and say what of their texts is the site's."""
     for table in whole_groups(batches, ["site"]):
         sites, urls, heads = (texts(table, name) for name in ("site", "url", "title"))
         different: dict[int, set[str]] = defaultdict(set)
@@ -384,11 +383,6 @@ def of_sites(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             left_out[row].append(key)
         columns: dict[str, Any] = {name: table.column(name) for name in table.schema.names}
         columns |= names._asdict() | {
-            "common": [
-                [*(words & frozenset().union(*map(all_words, pair)))]
-                for words, *pair in zip(names.common, names.own, heads, strict=True)
-            ],
-            "note": telling_notes(texts(table, "note"), sites, urls),
             "instead": [instead.get(row) for row in range(len(sites))],
             "left_out": [left_out.get(row) for row in range(len(sites))],
         }
