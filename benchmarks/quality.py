@@ -20,9 +20,10 @@ import numpy as np
 from suite.labelled_sets import DEFAULT, SETS, Loaded, Set, load
 from suite.ways import COLUMNS, OWN, shares
 
-from scrapy_neardup.audit.evaluate import judge_with, rows_of
+from scrapy_neardup.audit.evaluate import rows_of
+from scrapy_neardup.audit.explaining import judge_documents
 from scrapy_neardup.audit.pairs import Groups, compare_all
-from scrapy_neardup.cli.settings import read_options
+from scrapy_neardup.audit.settings import AuditOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,8 +93,8 @@ def cell(found: list[np.ndarray], rows: np.ndarray) -> str:
 def every_pair(loaded: Loaded) -> Iterator[str]:
     """Yield what the default settings find among all documents of a set whose truth is complete."""
     texts = loaded.texts[DEFAULT]
-    a, b = rows_of(loaded.pairs, texts)
-    judge = judge_with(texts, read_options(()), 0)
+    a, b = rows_of(loaded.pairs, [*texts])
+    judge = judge_documents([*texts.values()], AuditOptions(seed=0))
     found = compare_all(judge, Groups.of(judge.documents))
     planted = {(min(x, y), max(x, y)) for x, y in zip(a.tolist(), b.tolist(), strict=True)}
     near = found.judgement.near

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.cli.settings import read_assignments, read_options
+from scrapy_neardup.cli.settings import read_assignments
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Features
 from scrapy_neardup.options import DetectionOptions
@@ -112,7 +112,7 @@ def test_nothing_is_set_by_no_value(empty: object) -> None:
 def test_a_command_reads_what_a_crawl_reads() -> None:
     given = ["verify=0", "NEARDUP_DISTANCE=2", " distance =4", "extract_memory=1G", "TABLES="]
     assert read_assignments(given) == {"verified": False, "distance": 4, "extract_memory": 1 << 30}
-    assert read_options([]) == DetectionOptions()
+    assert read_assignments([]) == {}
 
 
 @pytest.mark.parametrize("name", [each for each in SETTINGS if each not in DetectionOptions.settings()])
@@ -155,8 +155,8 @@ sys.modules["scrapy"] = None  # importing it fails
 from scrapy_neardup import audit, cli
 from scrapy_neardup.audit import evaluate, explaining, run
 from scrapy_neardup import Detector
-from scrapy_neardup.cli.settings import read_options
-print(read_options(["DISTANCE=2"]).distance)
+from scrapy_neardup.cli.settings import read_assignments
+print(read_assignments(["DISTANCE=2"])["distance"])
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60

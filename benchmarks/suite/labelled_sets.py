@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import hashlib
+import json
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.audit.evaluate import LabelledPairs
-from scrapy_neardup.audit.texts import Text, read_texts
-from scrapy_neardup.cli.settings import read_options
+from scrapy_neardup.audit.explaining import Document
+from scrapy_neardup.audit.sources.responses import read_head
+from scrapy_neardup.extraction import Page, TextOnly, Workers, load_extractor
+from scrapy_neardup.fingerprint.main_text import MainText, main_text
+from scrapy_neardup.options import DetectionOptions
+from scrapy_neardup.processors import processors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 Row = dict[str, str]
 #: The extractor of the columns that name none.
-DEFAULT = read_options(()).extractor
+DEFAULT = DetectionOptions().extractor
+#: Where extracted texts are kept, a file for each set and extractor: extraction takes most of the time.
+CACHE = Path.home() / ".cache" / "scrapy-neardup"
+_HTML = "text/html; charset=utf-8"
 
 
 class Set(NamedTuple):
@@ -51,7 +62,8 @@ class Loaded(NamedTuple):
     pairs: LabelledPairs
     #: Of each pair; empty where there is one language only.
     languages: list[str]
-    texts: dict[str, list[Text]]
+    #: By extractor, then by id, sorted.
+    texts: dict[str, dict[str, Document]]
 
 
 def load(each: Set, folder: Path) -> Loaded:
@@ -59,24 +71,50 @@ def load(each: Set, folder: Path) -> Loaded:
     with (folder / f"{each.pairs}.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     labels = [each.label(row) for row in rows]
-    pairs = LabelledPairs(
-        [row["id1"] for row in rows],
-        [row["id2"] for row in rows],
-        [label for label, _ in labels],
-        [kind for _, kind in labels],
-    )
+    ids = ([row[name] for row in rows] for name in ("id1", "id2"))
+    pairs = LabelledPairs(*ids, *map(list, zip(*labels, strict=True)))
     wanted = None if each.name == "minhash_tutorial" else {*pairs.id1, *pairs.id2}
-    texts = {}
-    for extractor in (DEFAULT, "trafilatura", "resiliparse") if each.html else (DEFAULT,):
-        options = read_options([f"EXTRACTOR={extractor}"])
-        found = read_texts(
-            folder / f"{each.documents}.jsonl.gz",
-            wanted,
-            extractor=extractor,
-            timeout=60,
-            memory=options.extract_memory,
-            cache=Path.home() / ".cache" / "scrapy-neardup" / "texts.sqlite",
-        )
-        texts[extractor] = [found[key] for key in sorted(found)]
+    texts = {
+        extractor: read_texts(folder / f"{each.documents}.jsonl.gz", wanted, extractor)
+        for extractor in ((DEFAULT, "trafilatura", "resiliparse") if each.html else (DEFAULT,))
+    }
     languages = [row.get("lang", "") for row in rows]
     return Loaded(pairs, languages if len(set(languages)) > 1 else [""] * len(rows), texts)
+
+
+def read_texts(path: Path, wanted: Collection[str] | None, extractor: str) -> dict[str, Document]:
+    """Read lines with ``id``, ``url`` or ``host``, ``text`` or ``html``: the documents *wanted*, by id."""
+    texts: dict[str, Document] = {}
+    pages: dict[str, Page] = {}
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            name, url = str(row["id"]), row.get("url") or ""
+            if name in texts or name in pages or (wanted is not None and name not in wanted):
+                continue
+            if "//" not in url:
+                url = f"//{row['host']}/" if row.get("host") else ""
+            if isinstance(row.get("text"), str):
+                texts[name] = Document(main_text(row["text"])._replace(title=row.get("title") or ""), url)
+            else:
+                body = row["html"].encode("utf-8", "replace")
+                pages[name] = Page(body, url or read_head(body, _HTML, "").indexing.declared, _HTML)
+    if pages:
+        found = extracted(path, pages, extractor)
+        texts |= {name: Document(found[name], page.url) for name, page in pages.items()}
+    return {name: texts[name] for name in sorted(texts)}
+
+
+def extracted(path: Path, pages: dict[str, Page], extractor: str) -> dict[str, MainText]:
+    """Return the main texts of *pages*, from the cache if they have been extracted before."""
+    identity = [load_extractor(extractor).identity, str(path), path.stat().st_mtime_ns, sorted(pages)]
+    digest = hashlib.blake2b(json.dumps(identity).encode(), digest_size=16).hexdigest()
+    cached = CACHE / f"{path.parent.name}-{digest}.json"
+    if cached.exists():
+        return {name: MainText(*parts) for name, parts in json.loads(cached.read_text()).items()}
+    limits: dict[str, Any] = {"processes": processors(), "timeout": 60, "memory": 1 << 30}
+    with closing(Workers(TextOnly(), extractor, keep_text=True, **limits)) as workers:
+        jobs = [(name, workers.submit(page)) for name, page in pages.items()]
+        found = {name: job.result().text or MainText("") for name, job in jobs}
+    CACHE.mkdir(parents=True, exist_ok=True)
+    cached.write_text(json.dumps(found))
+    return found

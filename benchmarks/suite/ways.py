@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
-from scrapy_neardup.audit.evaluate import judge_orders, judge_with, rows_of
-from scrapy_neardup.cli.settings import read_options
+from scrapy_neardup.audit.evaluate import judge_orders, rows_of
+from scrapy_neardup.audit.explaining import judge_documents
+from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.cli.settings import read_assignments
 from scrapy_neardup.fingerprint.schemes import ANCHORS
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching import rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy_neardup.audit.pairs import PairJudge
 
     from .labelled_sets import Loaded
@@ -76,30 +76,20 @@ def changed(judge: PairJudge, column: Column) -> PairJudge:
     return replace(judge, documents=judge.documents._replace(keys=keys, records=records))
 
 
-@contextmanager
-def constants(values: dict[str, Any]) -> Iterator[None]:
-    """Judge with other constants of the rule."""
-    before = {name: getattr(rules, name) for name in values}
-    for name, value in values.items():
-        setattr(rules, name, value)
-    yield
-    for name, value in before.items():
-        setattr(rules, name, value)
-
-
 def shares(loaded: Loaded, column: Column, seeds: int) -> dict[str, list[np.ndarray]]:
     """What is judged duplicate, bool[pairs], for each seed; by the titles of columns."""
-    options = read_options(column.settings)
-    texts = loaded.texts.get(options.extractor, [])
+    options = AuditOptions(**read_assignments(column.settings), seed=0)
+    texts = loaded.texts.get(options.extractor, {})
     if not texts:
         return {}
+    documents = [*texts.values()]
     if not column.sites:
-        texts = [text._replace(url="") for text in texts]
-    a, b = rows_of(loaded.pairs, texts)
+        documents = [each._replace(url="") for each in documents]
+    a, b = rows_of(loaded.pairs, [*texts])
     longer_first, shorter_first = [], []
     for seed in range(seeds if column.several else 1):
-        judge = changed(judge_with(texts, options, seed), column)
-        with constants(dict(column.rules)):
+        judge = changed(judge_documents(documents, replace(options, seed=seed)), column)
+        with patch.dict(vars(rules), dict(column.rules)):
             orders = judge_orders(judge, a, b)
         longer_first.append(orders.longer_first)
         shorter_first.append(orders.shorter_first)

@@ -13,9 +13,9 @@ from scrapy_neardup.dependencies import importing_late
 
 if TYPE_CHECKING:
     from .model import Audit
-    from .run import audit, rethreshold
+    from .run import audit
 
-__all__ = ["Audit", "audit", "rethreshold"]
+__all__ = ["Audit", "audit"]
 
 # Reports and sources are of use without the rest.
-__getattr__ = importing_late(__name__, {"Audit": ".model", "audit": ".run", "rethreshold": ".run"})
+__getattr__ = importing_late(__name__, {"Audit": ".model", "audit": ".run"})

@@ -1,37 +1,31 @@
-"""Labelled pairs: what the live detector would say of each, how many are right, and how schemes compare."""
+"""Labelled pairs: what a crawl would say of each, and how many are right."""
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.fingerprint import Fingerprinter
-from scrapy_neardup.index import Header
-from scrapy_neardup.matching.matcher import Matcher
-from scrapy_neardup.matching.records import entries, families, record
 
-from .explaining import reason
-from .pairs import PairJudge
-from .settings import scheme_named
-from .signing import sign
+from .crawl import load_crawl
+from .explaining import Document
+from .output.files import is_url
+from .run import opened_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.fingerprint import Features
     from scrapy_neardup.matching.matcher import Judgement
-    from scrapy_neardup.options import DetectionOptions
 
-    from .texts import Text
+    from .pairs import PairJudge
+    from .settings import AuditOptions
 
     Rows = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
 
 #: Labels: the same text · a near-duplicate · partly shared, not scored · different; empty: unsure, not
 #: scored.
@@ -62,52 +56,49 @@ def read_pairs(path: Path) -> LabelledPairs:
         )
     rows = []
     for number, cells in enumerate(lines[1:], 2):
-        if cells == [""]:
-            continue
-        if len(cells) < len(header):
-            raise ConfigurationError(
-                f"{path}, line {number}: {len(cells)} columns in place of {len(header)}."
-            )
         row = dict(zip(header, map(str.strip, cells), strict=False))
-        if row["label"] not in LABELS:
+        if cells != [""] and (len(cells) < len(header) or row["label"] not in LABELS):
             raise ConfigurationError(
-                f"{path}, line {number}: the label {row['label']!r} is not 3, 2, 1, 0 or empty."
+                f"{path}, line {number}: it needs {len(header)} columns, and the label 3, 2, 1, 0 or none."
             )
-        rows.append(row)
+        if cells != [""]:
+            rows.append(row)
     if not rows:
         raise ConfigurationError(f"{path} has no pairs below its header.")
     return LabelledPairs(*([row.get(name, "") for row in rows] for name in LabelledPairs._fields))
 
 
-def judge_texts(
-    texts: Sequence[Text],
-    matcher: Matcher,
-    *,
-    features: Features,
-    seed: int = 0,
-    advance: Callable[[int], None] = lambda done: None,
-) -> PairJudge:
-    """Make ready to judge pairs of *texts*; *advance* is told how many texts are done."""
-    scheme = matcher.scheme
-    header = Header(families(scheme), record(scheme), {**scheme.parameters}, seed)
-    signatures = []
-    with closing(sign((each.main for each in texts), Fingerprinter(features, seed, scheme))) as signed:
-        for done, signature in enumerate(signed, 1):
-            signatures.append(signature)
-            advance(done)
-    fit = np.array([matcher.unfit(each.tokens, each.wall) is None for each in signatures], bool)
-    return PairJudge(entries(signatures, [each.url for each in texts], header), fit, matcher)
+def audited_documents(
+    folder: Path, wanted: Collection[str]
+) -> tuple[list[str], list[Document], AuditOptions]:
+    """Return the URLs (sorted) and main texts of the pages *wanted* of an audit, and its settings.
+
+    Of several pages with one URL the first is taken. Raises `ConfigurationError`.
+    """
+    store, options = opened_audit(folder)
+    try:
+        crawl = load_crawl(store, options)
+        rows = {url: row for row, url in reversed([*enumerate(crawl.urls)]) if url in wanted}
+        if missing := sorted({*wanted} - rows.keys()):
+            raise ConfigurationError(
+                f"Of the ids in the pairs {len(missing)} are not among the pages of the audit, such as "
+                f"{missing[0]!r}: use URLs, or else identifiers, as pages.jsonl has them."
+            )
+        names, documents = sorted(rows), []
+        for name in names:
+            text = store.main_text(int(crawl.ids[rows[name]]))
+            url = name if is_url(name) else crawl.declared[rows[name]]
+            documents.append(Document(text, url) if text else Document(url=url))
+        return names, documents, options
+    finally:
+        store.close()
 
 
-def judge_with(
-    texts: Sequence[Text],
-    options: DetectionOptions,
-    seed: int,
-    advance: Callable[[int], None] = lambda done: None,
-) -> PairJudge:
-    """Make ready to judge pairs of *texts* by the settings."""
-    matcher = Matcher(scheme_named(options), options.verified, options.min_tokens)
-    return judge_texts(texts, matcher, features=options.features, seed=seed, advance=advance)
+def rows_of(pairs: LabelledPairs, names: Sequence[str]) -> tuple[Rows, Rows]:
+    """Return the rows of both documents of each pair among *names*; int64[n] twice."""
+    places = {name: row for row, name in enumerate(names)}
+    a, b = (np.array([places[each] for each in ids], np.int64) for ids in (pairs.id1, pairs.id2))
+    return a, b
 
 
 class Orders(NamedTuple):
@@ -116,8 +107,8 @@ class Orders(NamedTuple):
     #: With the second document of each pair stored.
     second_stored: Judgement
     #: Whether they are duplicates with the longer document stored, and with the shorter: bool[n].
-    longer_first: NDArray[np.bool_]
-    shorter_first: NDArray[np.bool_]
+    longer_first: Flags
+    shorter_first: Flags
 
 
 def judge_orders(judge: PairJudge, a: Rows, b: Rows) -> Orders:
@@ -128,37 +119,8 @@ def judge_orders(judge: PairJudge, a: Rows, b: Rows) -> Orders:
     return Orders(one, np.where(longer, one.near, other.near), np.where(longer, other.near, one.near))
 
 
-def rows_of(pairs: LabelledPairs, texts: Sequence[Text]) -> tuple[Rows, Rows]:
-    """Return the rows of both documents of each pair, int64[n] twice.
-
-    Raises `ConfigurationError` if a document is missing.
-    """
-    places = {text.id: row for row, text in enumerate(texts)}
-    if missing := sorted({*pairs.id1, *pairs.id2} - places.keys()):
-        raise ConfigurationError(
-            f"Of the ids in the pairs {len(missing)} are not among the documents, such as {missing[0]!r}: "
-            "use the documents that the pairs were made of."
-        )
-    a, b = (np.array([places[each] for each in ids], np.int64) for ids in (pairs.id1, pairs.id2))
-    return a, b
-
-
-def steps(judge: PairJudge, a: Rows, b: Rows) -> Iterator[str]:
-    """Say what decided each pair of rows *a* and *b* (int64[m] each), with only the second stored."""
-    for row, other, equal in zip(a.tolist(), b.tolist(), judge.equal(a, b).tolist(), strict=True):
-        if not (judge.fit[row] and judge.fit[other]):
-            yield "too short, or a wall: captcha, log-in, error page"
-        elif equal:
-            yield "equal texts"
-        elif told := judge.told(row, other):
-            yield reason(told) if judge.matcher.verified else "a candidate"
-        else:
-            yield "no candidate: other fingerprints, and no long shingle or band shared"
-
-
-@dataclass(frozen=True)
-class Row:
-    """Pairs of one label and kind, for each seed: how many, and how many of them were judged duplicates.
+class Row(NamedTuple):
+    """Pairs of one label and kind: how many, and how many of them were judged duplicates.
 
     That is with the second document stored, with the longer one, and with the shorter one.
     """
@@ -171,62 +133,47 @@ class Row:
     shorter_first: int
 
 
-@dataclass(frozen=True)
-class Scores:
+class Scores(NamedTuple):
     """Precision, recall and F1; 0 where there is nothing to divide by."""
 
     precision: float
     recall: float
     f1: float
 
-    @classmethod
-    def of(cls, found: NDArray[np.bool_], labels: NDArray[np.str_], positive: Sequence[str]) -> Scores:
-        """Score *found* (bool[k, n]) by *labels* (str[n]): *positive* ones are wanted, 0 is wrong."""
-        wanted, wrong = np.isin(labels, positive), labels == DIFFERENT
-        hits, alarms = int((found & wanted).sum()), int((found & wrong).sum())
-        precision, recall = hits / max(hits + alarms, 1), hits / max(int(wanted.sum()) * len(found), 1)
-        return cls(precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))
 
-
-class Result(NamedTuple):
-    """What became of labelled pairs, over all seeds."""
-
-    rows: list[Row]
-    #: With labels 3 and 2 as positives, and with 3 alone; each pair counts once in each order and for each
-    #: seed.
-    near: Scores
-    same: Scores
-
-
-def score(pairs: LabelledPairs, orders: Sequence[Orders]) -> Result:
-    """Hold what was found against the labels, over all *orders*: one for each seed."""
+def count(pairs: LabelledPairs, orders: Orders) -> list[Row]:
+    """Count what was found, by label and kind."""
     groups: dict[tuple[str, str], list[int]] = {}
     for row, key in enumerate(zip(pairs.label, pairs.kind, strict=True)):
         groups.setdefault(key, []).append(row)
-    columns = [(each.second_stored.near, each.longer_first, each.shorter_first) for each in orders]
-    counts = np.sum(columns, axis=0)
-    rows = [
-        Row(*key, len(own) * len(orders), *(int(each[own].sum()) for each in counts))
+    columns = (orders.second_stored.near, orders.longer_first, orders.shorter_first)
+    return [
+        Row(*key, len(own), *(int(each[own].sum()) for each in columns))
         for key, own in sorted(groups.items(), key=lambda item: (LABELS.index(item[0][0]), item[0][1]))
     ]
-    found = np.stack([each for one in orders for each in (one.longer_first, one.shorter_first)])
+
+
+def score(pairs: LabelledPairs, orders: Orders, positive: Sequence[str]) -> Scores:
+    """Score what was found, each pair once in each order: *positive* labels are wanted, 0 is wrong."""
     labels = np.array(pairs.label)
-    return Result(rows, Scores.of(found, labels, (SAME, NEAR)), Scores.of(found, labels, (SAME,)))
+    wanted, wrong = np.isin(labels, positive), labels == DIFFERENT
+    found = np.stack((orders.longer_first, orders.shorter_first))
+    hits, alarms = int((found & wanted).sum()), int((found & wrong).sum())
+    precision, recall = hits / max(hits + alarms, 1), hits / max(2 * int(wanted.sum()), 1)
+    return Scores(precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))
 
 
-def worst(pairs: LabelledPairs, orders: Orders, count: int) -> list[int]:
-    """Return the rows of the *count* most wrong pairs: different ones found alike, same ones missed.
+def worst(pairs: LabelledPairs, orders: Orders, most: int) -> list[int]:
+    """Return the rows of the *most* wrong pairs, as many: different ones found alike, same ones missed.
 
     Missed are those that are not found with the longer document stored: a fuller one that comes second is no
     copy.
     """
     labels, judgement = np.array(pairs.label), orders.second_stored
-    found = orders.longer_first
-    wrong = np.where(
-        labels == DIFFERENT, found | orders.shorter_first, np.isin(labels, (SAME, NEAR)) & ~found
-    )
+    different, found = labels == DIFFERENT, orders.longer_first
+    wrong = np.where(different, found | orders.shorter_first, np.isin(labels, (SAME, NEAR)) & ~found)
     alike = np.maximum(judgement.similarity, judgement.containment)
     # A different pair is the more wrong the more alike it seemed, a missed one the less.
-    degree = np.where(labels == DIFFERENT, 1 + alike, 1 - alike + (labels == SAME))
+    degree = np.where(different, 1 + alike, 1 - alike + (labels == SAME))
     rows = np.flatnonzero(wrong)
-    return [*rows[np.argsort(-degree[rows], kind="stable")][:count].tolist()]
+    return [*rows[np.argsort(-degree[rows], kind="stable")][:most].tolist()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,14 +16,15 @@ from scrapy_neardup.extraction import Page, TextOnly, Workers
 from scrapy_neardup.extraction.decoding import decode, is_binary, is_noise
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.fingerprint.values import compare
-from scrapy_neardup.matching.records import entries
+from scrapy_neardup.matching.records import entries, filed_url
 
 from .pairs import PairJudge
+from .signing import sign
 from .sources.records import DAMAGE, read_whole
 from .sources.responses import looks_like_html, read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from .settings import AuditOptions
@@ -31,8 +33,6 @@ _WORD = re.compile(r"\w+")
 #: Words of both texts up to which frequent ones are matched, too, and words of each that are compared at all:
 #: the time grows with the square.
 _THOROUGH, _LONGEST = 4_000, 20_000
-
-
 #: What is said of each rule that decides, and the figures that it looks at.
 _SAID = {
     "similarity": ("not alike enough", "similarity containment"),
@@ -50,8 +50,6 @@ _SAID = {
     "elsewhere": ("alike enough for two sites", "similarity containment"),
     "elsewhere_within": ("contained enough for two sites", "containment similarity"),
 }
-
-
 #: Endings of files that are texts, whatever is in them.
 _TEXT = (".txt", ".md")
 
@@ -59,7 +57,7 @@ _TEXT = (".txt", ".md")
 class Document(NamedTuple):
     """The main text of a document, and its URL; "" if that is not known."""
 
-    main: MainText
+    main: MainText = MainText("")
     url: str = ""
 
 
@@ -69,34 +67,38 @@ def read_document(path: Path, settings: AuditOptions) -> Document:
         content = read_whole(path)
     except DAMAGE as error:
         raise ConfigurationError(f"{path} cannot be compared ({error}): name another file.") from error
-    url, main = "", None
+    url, main, reason = "", None, None
     if looks_like_html(content) and path.suffix.lower() not in _TEXT:
         url = read_head(content, None, "").indexing.declared
         workers = Workers(
-            TextOnly(),
-            settings.extractor,
-            processes=1,
-            timeout=settings.extract_timeout,
-            memory=settings.extract_memory,
-            keep_text=True,
-            area=settings.area,
-        )
+            TextOnly(), settings.extractor, processes=1, timeout=settings.extract_timeout,
+            memory=settings.extract_memory, keep_text=True, area=settings.area,
+        )  # fmt: skip
         with closing(workers):
             done = workers.submit(Page(content, url, None)).result()
         reason, main = done.reason, done.text
     elif is_binary(content) or is_noise(text := decode(content, None)):
         reason = "not_text"
     else:
-        reason, main = None, main_text(text)
+        main = main_text(text)
     if reason is not None:
         raise ConfigurationError(f"{path} cannot be compared ({reason}): name another file.")
     return Document(main or MainText(""), url)
 
 
+def judge_documents(documents: Sequence[Document], settings: AuditOptions) -> PairJudge:
+    """Make ready to judge pairs of *documents*."""
+    matcher = settings.matcher
+    with closing(sign((each.main for each in documents), settings.fingerprinter)) as signed:
+        signatures = [*signed]
+    fit = np.array([matcher.unfit(each.tokens, each.wall) is None for each in signatures], bool)
+    return PairJudge(entries(signatures, [each.url for each in documents], settings.header), fit, matcher)
+
+
 class Explanation(NamedTuple):
     """What is known of two texts."""
 
-    #: "exact", "near", "fuller", "template", "different", "too_short" or "wall".
+    #: "exact", "near", "fuller", "template", "different", "too_short", "wall", or "revisit": of one URL.
     verdict: str
     #: Why, in sentences.
     why: list[str]
@@ -114,23 +116,24 @@ class Explanation(NamedTuple):
 
 def explain(one: Document, other: Document, settings: AuditOptions) -> Explanation:
     """Compare two documents as a crawl would, with *other* stored."""
-    signatures = [settings.fingerprinter.signature(each.main) for each in (one, other)]
-    documents = entries(signatures, [one.url, other.url], settings.header)
-    judge = PairJudge(documents, np.ones(2, bool), settings.matcher)
-    a, b = np.array([0]), np.array([1])
-    found, records = judge.judge(a, b), documents.records
-    numbers = compare(records["numbers"][0], records["numbers"][1])
-    shorter, tokens = int(records["tokens"].min()), (int(records["tokens"][0]), int(records["tokens"][1]))
+    fitting = judge_documents((one, other), settings)
+    judge = replace(fitting, fit=np.ones(2, bool))
+    records = judge.documents.records
+    found = judge.judge(np.array([0]), np.array([1]))
+    numbers = compare(*records["numbers"])
+    tokens = (int(records["tokens"][0]), int(records["tokens"][1]))
     kinds = ("exact", "near", "fuller", "template")
     verdict = next((kind for kind in kinds if getattr(found, kind)[0]), "different")
-    if shorter < settings.min_tokens:
+    if min(tokens) < settings.min_tokens:
         verdict, why = "too_short", [f"A text of less than {settings.min_tokens} tokens is not judged."]
-    elif any(each.wall for each in signatures):
+    elif not fitting.fit.all():
         verdict, why = "wall", ["It reads like a captcha, a cookie notice, a log-in form or an error page."]
     elif verdict == "exact":
         why = ["The normalised texts are equal."]
     else:
         why = [*_reasons(judge, int(found.distance[0]))]
+    if fitting.fit.all() and one.url and filed_url(one.url) == filed_url(other.url):
+        verdict = "revisit"
     return Explanation(
         verdict, why, int(found.distance[0]), float(found.similarity[0]), float(found.containment[0]),
         int(numbers.substituted), int(numbers.fewer), tokens,
@@ -138,22 +141,21 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> Explanati
 
 
 def _reasons(judge: PairJudge, distance: int) -> Iterator[str]:
-    scheme, verified = judge.matcher.scheme, judge.matcher.verified
+    scheme = judge.matcher.scheme
     if scheme.simhash:
         within = "within" if distance <= scheme.distance else "beyond"
         yield f"The fingerprints differ in {distance} of 64 bits, {within} the {scheme.distance} looked up."
     if scheme.keys:
         shared = judge.shared(np.array([0]), np.array([1]))[0]
         yield f"They share {shared} of {scheme.keys} {'long shingles' if scheme.simhash else 'bands'}."
-    if told := judge.told(0, 1):
-        yield (
-            f"The first is {reason(told)}."
-            if verified
-            else "That is enough where candidates are not verified."
-        )
-        if verified and told["one_site"]:
+    told = judge.told(0, 1)
+    if told and not judge.matcher.verified:
+        yield "That is enough where candidates are not verified."
+    elif told:
+        yield f"The first is {reason(told)}."
+        if told["one_site"]:
             yield "They are from one site, where templates are."
-        elif verified and told["two_sites"]:
+        elif told["two_sites"]:
             yield "They are from two sites, where less is asked."
 
 
@@ -167,6 +169,17 @@ def reason(told: dict[str, Any]) -> str:
     if asked := told.get(f"{usual if rule == 'similarity' else rule}_asked"):
         said.append(f"{round(asked, 2)} is asked")
     return f"{'fuller' if rule == 'known' and told['length'] > 1 else words}: {', '.join(said)}"
+
+
+def decided_by(judge: PairJudge, a: int, b: int) -> str:
+    """Say what decided about rows *a* and *b*, with *b* stored."""
+    if not (judge.fit[a] and judge.fit[b]):
+        return "too short, or a wall: captcha, log-in, error page"
+    if judge.equal(np.array([a]), np.array([b]))[0]:
+        return "equal texts"
+    if told := judge.told(a, b):
+        return reason(told) if judge.matcher.verified else "a candidate"
+    return "no candidate: other fingerprints, and no long shingle or band shared"
 
 
 def differences(one: str, other: str) -> Iterator[str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,51 +43,12 @@ def find_inputs(paths: Sequence[str | os.PathLike[str]]) -> list[Input]:
     return sorted(Input(str(source.path), source.kind) for source in find_sources(paths))
 
 
-def _require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any]) -> None:
-    """Raise `ConfigurationError` if pages are stored that an audit of *inputs* would not keep."""
-    if not store.signed():
-        return
-    names = {each.name for each in inputs}
-    gone = [name for name, _ in store.meta("inputs") if name not in names]
-    if others := _differing(store, identity):
-        what = f"made with other settings ({', '.join(others)})"
-    elif gone:
-        what = f"of other sources ({', '.join(gone[:_NAMED])})"
-    else:
-        return
-    remedy = "name another directory, or pass --overwrite to replace them."
-    raise ConfigurationError(f"{store.directory} has results {what}: {remedy}")
-
-
-def _differing(store: Store, identity: dict[str, Any]) -> list[str]:
-    """Return the names of the settings in *identity* whose values are not those of the stored signatures."""
-    stored = store.meta("identity")
-    return [name for name, value in json.loads(json.dumps(identity)).items() if stored.get(name) != value]
-
-
-def _no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
-    """Return an error for an audit without pages: it names the first problem, or what was left out."""
-    where, nothing = ", ".join(each.name for each in inputs[:_NAMED]), ""
-    if problems := list(store.problems()):
-        *place, why = problems[0]
-        first = ", ".join(filter(None, place))
-        return SourceUnavailable(f"No pages in {where}; problems: {len(problems):,}, first in {first}: {why}")
-    if skipped := store.skipped():
-        reasons = (f"{count:,} {reason.replace('_', ' ')}" for reason, count in skipped.items())
-        nothing = f" (left out: {', '.join(reasons)})"
-    return SourceUnavailable(f"No pages in {where}{nothing}: name what was crawled.")
-
-
-def _nobody(what: str, done: int, where: Origin | None) -> None:
-    """Ignore how far the audit is."""
-
-
 def audit(
     sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str] | None = None,
     *,
     overwrite: bool = False,
-    watch: Watch = _nobody,
+    watch: Watch = lambda what, done, where: None,
     **settings: Any,
 ) -> Audit:
     """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders.
@@ -102,8 +62,7 @@ def audit(
     Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
     `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
     """
-    what = "a path or a list of paths"
-    require_type("A source", sources, (str, os.PathLike, Iterable), what)
+    require_type("A source", sources, (str, os.PathLike, Iterable), "a path or a list of paths")
     paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
     if not paths:
         raise SourceUnavailable("There are no sources: name what was crawled.")
@@ -111,7 +70,8 @@ def audit(
         require_path(path)
     options = AuditOptions(**settings)
     inputs = find_inputs(paths)
-    with _opened(out) as store:
+    store = _open(None if out is None else Path(out))
+    try:
         with store.trusting():
             stored = store.meta("identity") or {}
             if settings.get("seed") is None and stored.get("version") == VERSION:
@@ -123,92 +83,76 @@ def audit(
         store.set_meta("inputs", inputs)
         fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
         store.set_meta("settings", options.to_json())
-        return _judge(store, options, inputs, started, out, watch)
-
-
-def rethreshold(
-    out: str | os.PathLike[str],
-    *,
-    watch: Watch = _nobody,
-    **settings: Any,
-) -> Audit:
-    """Compare the pages again that an audit has stored in *out*; no source is read or extracted again.
-
-    *settings* are the `AuditOptions` that differ from those of the audit. The results are written anew.
-    Raises `ConfigurationError` if there is nothing, or if with these settings pages have other signatures.
-    """
-    if not Path(out, FILE).is_file():
-        raise ConfigurationError(f"There is no audit in {out}: name the directory that one has written.")
-    with _opened(out) as store:
-        options, inputs = _kept(store, Path(out))
-        options = replace(options, **settings)
-        reading = ("timeout", "memory", "size", "fields")
-        if others := [name for name in _differing(store, options.identity()) if name not in reading]:
-            raise ConfigurationError(
-                f"The audit in {out} was made with other settings ({', '.join(others)}): run the audit again "
-                "with these."
-            )
-        return _judge(store, options, inputs, "resumed", out, watch)
-
-
-def _kept(store: Store, out: Path) -> tuple[AuditOptions, list[Input]]:
-    """Return the settings and the sources of the audit in *out*.
-
-    Raises `ConfigurationError` if it is not complete, or was written by another version or damaged.
-    """
-    with store.trusting():
-        if not store.meta("complete"):
-            raise ConfigurationError(f"The audit in {out} was interrupted: run it again, and it goes on.")
-        if store.meta("identity")["version"] != VERSION:
-            why = "was written by another version"
-        else:
-            inputs = [Input(*each) for each in store.meta("inputs")]
-            try:
-                return AuditOptions.from_json(store.meta("settings")), inputs
-            except ConfigurationError as error:  # they worked once
-                why = f"has settings that cannot work ({error})"
-    raise ConfigurationError(f"The audit in {out} {why}: run it again, with --overwrite.")
-
-
-@contextmanager
-def _opened(out: str | os.PathLike[str] | None) -> Iterator[Store]:
-    """Open or make the store in the directory *out*; it stays open unless something is raised.
-
-    Raises `ConfigurationError` if *out* has such files of others.
-    """
-    path = None if out is None else Path(out)
-    if path is not None:
-        path.mkdir(parents=True, exist_ok=True)
-        taken = [name for name in results.FILES if (path / name).exists()]
-        if taken and not (path / FILE).exists():
-            raise ConfigurationError(
-                f"{path / taken[0]} is no audit's: name another directory for the results."
-            )
-    store = Store(None if path is None else path / FILE)
-    try:
-        yield store
+        watch("Comparing", 0, None)
+        audited = _compare(store, options, inputs, started, lambda done: watch("Comparing", done, None))
+        if out is not None:
+            watch("Writing", 0, None)
+            results.write(Path(out), audited)
+            write_report(Path(out, "report.html"), audited)
+        return audited
     except BaseException:
         store.close()
         raise
 
 
-def _judge(
+def _open(out: Path | None) -> Store:
+    """Open or make the store in the directory *out*, unless that has such files of others."""
+    if out is None:
+        return Store(None)
+    out.mkdir(parents=True, exist_ok=True)
+    taken = [name for name in results.FILES if (out / name).exists()]
+    if taken and not (out / FILE).exists():
+        raise ConfigurationError(f"{out / taken[0]} is no audit's: name another directory for the results.")
+    return Store(out / FILE)
+
+
+def opened_audit(out: Path) -> tuple[Store, AuditOptions]:
+    """Return the store of the audit in *out*, open, and its settings. Raises `ConfigurationError`."""
+    if not (out / FILE).is_file():
+        raise ConfigurationError(f"There is no audit in {out}: name the directory that one has written.")
+    store = Store(out / FILE)
+    try:
+        with store.trusting():
+            if store.meta("complete") and store.meta("identity")["version"] == VERSION:
+                return store, AuditOptions.from_json(store.meta("settings"))
+        raise ConfigurationError(
+            f"The audit in {out} was interrupted, or is of another version: run it again."
+        )
+    except BaseException:
+        store.close()
+        raise
+
+
+def _require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any]) -> None:
+    """Raise `ConfigurationError` if pages are stored that an audit of *inputs* would not keep."""
+    if not store.signed():
+        return
+    names, stored = {each.name for each in inputs}, store.meta("identity")
+    gone = [name for name, _ in store.meta("inputs") if name not in names]
+    others = [name for name, value in json.loads(json.dumps(identity)).items() if stored.get(name) != value]
+    if others or gone:
+        what = "made with other settings" if others else "of other sources"
+        raise ConfigurationError(
+            f"{store.directory} has results {what} ({', '.join(others or gone[:_NAMED])}): name another "
+            "directory, or pass --overwrite to replace them."
+        )
+
+
+def _compare(
     store: Store,
     settings: AuditOptions,
     inputs: Sequence[Input],
     started: str,
-    out: str | os.PathLike[str] | None,
-    watch: Watch,
+    advance: Callable[[int], None],
 ) -> Audit:
-    watch("Comparing", 0, None)
     crawl = load_crawl(store, settings)
     if not len(crawl):
         raise _no_pages(inputs, store)
     crawl, boilerplate = leave_out_boilerplate(crawl, store, settings)
-    found = cluster(crawl, settings, lambda done: watch("Comparing", done, None))
-    counts, ids = Counter(crawl.roots), crawl.ids
+    found = cluster(crawl, settings, advance)
+    counts = Counter(crawl.roots)
     skipped = store.skipped() | ({"revisit_of_another_crawl": crawl.elsewhere} if crawl.elsewhere else {})
-    audited = Audit(
+    return Audit(
         *found,
         settings,
         tuple((each, counts[encodable(each.name)]) for each in inputs),
@@ -217,11 +161,18 @@ def _judge(
         tuple(boilerplate),
         started,
         store,
-        ids,
+        crawl.ids,
     )
-    del crawl  # the signatures take more than all that is written
-    if out is not None:
-        watch("Writing", 0, None)
-        results.write(Path(out), audited)
-        write_report(Path(out, "report.html"), audited)
-    return audited
+
+
+def _no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
+    """Return an error for an audit without pages: it names the first problem, or what was left out."""
+    where, why = ", ".join(each.name for each in inputs[:_NAMED]), ""
+    if problems := list(store.problems()):
+        *place, reason = problems[0]
+        first = ", ".join(filter(None, place))
+        why = f"; problems: {len(problems):,}, first in {first}: {reason}"
+    elif skipped := store.skipped():
+        reasons = (f"{count:,} {reason.replace('_', ' ')}" for reason, count in skipped.items())
+        why = f" (left out: {', '.join(reasons)}): name what was crawled."
+    return SourceUnavailable(f"No pages in {where}{why or ': name what was crawled.'}")

@@ -1,4 +1,4 @@
-"""``scrapy-neardup audit``, ``rethreshold`` and ``changes``: the duplicates of a finished crawl."""
+"""``scrapy-neardup audit`` and ``changes``: the duplicates of a finished crawl."""
 
 from __future__ import annotations
 
@@ -19,73 +19,47 @@ from .output import (
     print_line,
     print_table,
     watching,
-)  # fmt: skip
-from .settings import read_assignments, set_option
+)
+from .settings import read_assignments, seed_option, set_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from scrapy_neardup.audit import Audit
-
+    from collections.abc import Sequence
 
 #: Problems and clusters that are shown in the terminal.
 _PROBLEMS, _CLUSTERS = 5, 10
 _DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
-#: What `Change` tells, in this order.
-_CHANGES = (
-    "gone", "handled", "rewritten", "new_page", "now_repeats", "stays",
-)  # fmt: skip
 #: Said of audits that know no site.
 _NO_URLS = (
     "No page has the URL of a site. With --url-field, the field that holds it, or --base-url, that of a "
     "folder, an audit tells more pages of one template from copies."
 )
-
-
 _share = click.FloatRange(0, 1)
-_JUDGING = (
-    click.option("--distance", type=click.IntRange(0, 7), help="Bits in which fingerprints may differ."),
-    click.option(
-        "--min-similarity",
-        type=_share,
-        help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: "
-        "it can only be stricter. A little less is asked between sites.",
-    ),
-    click.option(
-        "--drop-similarity",
-        type=_share,
-        help="Least similarity of a near-duplicate that drop.txt lists.  [default: 0.9]",
-    ),
-    set_option,
-    click.option("--prefer-host", "hosts", multiple=True, help="Keep pages of this host; repeatable."),
-    click.option(
-        "--prefer-url",
-        "urls",
-        multiple=True,
-        metavar="PATTERN",
-        help="Keep pages whose URL matches, such as '*/stable/*'; repeatable.",
-    ),
-    json_option,
-)
-
-
-def _judging_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that `audit` and `rethreshold` have in common."""
-    for option in reversed(_JUDGING):
-        command = option(command)
-    return command
-
-
-def _given(assignments: tuple[str, ...], **options: Any) -> dict[str, Any]:
-    """Return the options of an audit that the command line names."""
-    given = read_assignments(assignments)
-    return given | {name: value for name, value in options.items() if value not in (None, ())}
 
 
 @click.command()
 @click.argument("sources", nargs=-1, required=True)
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Directory for the results.")
-@_judging_options
+@click.option("--distance", type=click.IntRange(0, 7), help="Bits in which fingerprints may differ.")
+@click.option(
+    "--min-similarity",
+    type=_share,
+    help="Least similarity of near-duplicates. 0.62 to 0.85 is asked anyway, by length: it can only be "
+    "stricter. A little less is asked between sites.",
+)
+@click.option(
+    "--drop-similarity",
+    type=_share,
+    help="Least similarity of a near-duplicate that drop.txt lists.  [default: 0.9]",
+)
+@set_option
+@click.option("--prefer-host", "hosts", multiple=True, help="Keep pages of this host; repeatable.")
+@click.option(
+    "--prefer-url",
+    "urls",
+    multiple=True,
+    metavar="PATTERN",
+    help="Keep pages whose URL matches, such as '*/stable/*'; repeatable.",
+)
 @click.option("--text-field", metavar="NAME", help="Field with the text or HTML.  [default: guessed]")
 @click.option("--url-field", metavar="NAME", help="Field with the URL.  [default: guessed]")
 @click.option(
@@ -105,11 +79,7 @@ def _given(assignments: tuple[str, ...], **options: Any) -> dict[str, Any]:
     metavar="SELECTOR",
     help="Leave out these elements, such as '.related'; repeatable.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    help="Seed of the hashes, to get the same results again.  [default: drawn by chance]",
-)
+@seed_option(show_default="drawn by chance")
 @click.option("--overwrite", is_flag=True, help="Replace results of other sources or settings.")
 @click.option(
     "--engine",
@@ -125,12 +95,14 @@ def _given(assignments: tuple[str, ...], **options: Any) -> dict[str, Any]:
     metavar="DIRECTORY",
     help="Results of an audit on Spark whose pages count, too; they are not read again; repeatable.",
 )
+@json_option
 @click.pass_context
 def audit(
     context: click.Context,
     /,
     sources: tuple[str, ...],
     out: str,
+    assignments: tuple[str, ...],
     as_json: bool,
     overwrite: bool,
     engine: str,
@@ -146,41 +118,44 @@ def audit(
     that is run again later, with more sources if need be, reads what is new. The exit status is 3 if some
     records could not be read; they are in problems.jsonl.
     """
-    from scrapy_neardup.audit import audit as run
-
-    settings = _given(**options)
+    settings = read_assignments(assignments)
+    settings |= {name: value for name, value in options.items() if value not in (None, ())}
     if engine == "spark":
         settings |= {"master": master, "earlier": earlier, "overwrite": overwrite}
         context.exit(INCOMPLETE if _run_on_spark(sources, out, as_json, settings)["problems"] else 0)
     if master is not None or earlier:
         raise click.UsageError("--master and --earlier are for --engine spark.")
+    context.exit(INCOMPLETE if _run(sources, Path(out), as_json, settings | {"overwrite": overwrite}) else 0)
+
+
+def _run(sources: Sequence[str], out: Path, as_json: bool, options: dict[str, Any]) -> bool:
+    """Run the audit of *sources* and print what it has found; tell whether there were problems."""
+    from scrapy_neardup.audit import audit as run
+    from scrapy_neardup.audit.output.files import dropped, summarise
+
     started = time.monotonic()
     try:
         with watching() as watch:
-            found = run(sources, out, overwrite=overwrite, watch=watch, **settings)
+            found = run(sources, out, watch=watch, **options)
     except KeyboardInterrupt as error:
         raise Interrupted("Interrupted: run it again, and it goes on.") from error
-    _print_audit(found, Path(out), time.monotonic() - started, as_json)
-    context.exit(INCOMPLETE if found.problems else 0)
-
-
-@click.command()
-@click.argument("report", type=_DIRECTORY)
-@_judging_options
-@click.pass_context
-def rethreshold(context: click.Context, /, report: Path, as_json: bool, **options: Any) -> None:
-    """Judge an audit once more with another threshold, which can only be stricter than the usual ones.
-
-    REPORT is the directory that an audit has written. Its results are replaced; no page is read or extracted
-    again, and settings that are not given stay those of the audit.
-    """
-    from scrapy_neardup.audit import rethreshold as run
-
-    started = time.monotonic()
-    with watching() as watch:
-        found = run(report, watch=watch, **_given(**options))
-    _print_audit(found, report, time.monotonic() - started, as_json)
-    context.exit(INCOMPLETE if found.problems else 0)
+    with found:
+        facts, to_remove = summarise(found), len(dropped(found))
+    seconds = time.monotonic() - started
+    if as_json:
+        print_json(facts | {"seconds": round(seconds, 1)})
+        return bool(found.problems)
+    if found.started == "anew":
+        print_line("The settings are not those of the audit before: all pages were read anew.")
+    _print_totals(facts, f"{out}: {seconds:.1f} seconds")
+    if [each["host"] for each in facts["hosts"]] == [""]:
+        print_line(_NO_URLS)
+    if found.problems:
+        print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
+        print_line(f"{out / 'problems.jsonl'} has all {len(found.problems):,}.")
+    print_line(f"{out / 'drop.txt'}: {to_remove:,} to remove.")
+    print_line(f"Open {out / 'report.html'} in a browser.")
+    return bool(found.problems)
 
 
 @click.command()
@@ -192,36 +167,15 @@ def changes(earlier: Path, later: Path, as_json: bool) -> None:
 
     EARLIER and LATER are directories that `audit` has written.
     """
-    from scrapy_neardup.audit.changes import changes as compare
+    from scrapy_neardup.audit.output import files
 
-    counts: Counter[str] = Counter()
-    for found in compare(earlier, later):
-        counts[found.change] += 1
-        if as_json:
-            click.echo(json.dumps(found._asdict()))
-    if not as_json:
-        _print_counts(f"{earlier} → {later}", {name: counts[name] for name in _CHANGES})
-
-
-def _print_audit(found: Audit, out: Path, seconds: float, as_json: bool) -> None:
-    """Print what an audit has *found* in so many *seconds*, which is in the directory *out*, and close it."""
-    from scrapy_neardup.audit.output.files import dropped, summarise
-
-    with found:
-        facts, removed = summarise(found), len(dropped(found))
+    found = [*files.changes(earlier, later)]
     if as_json:
-        print_json(facts | {"seconds": round(seconds, 1)})
-        return
-    if found.started == "anew":
-        print_line("The settings are not those of the audit before: all pages were read anew.")
-    _print_totals(facts, f"{out}: {seconds:.1f} seconds")
-    if [each["host"] for each in facts["hosts"]] == [""]:
-        print_line(_NO_URLS)
-    if found.problems:
-        print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
-        print_line(f"{out / 'problems.jsonl'} has all {len(found.problems):,}.")
-    print_line(f"{out / 'drop.txt'}: {removed:,} to remove.")
-    print_line(f"Open {out / 'report.html'} in a browser.")
+        for each in found:
+            click.echo(json.dumps(each))
+    else:
+        counts = Counter(each["change"] for each in found)
+        _print_counts(f"{earlier} → {later}", {str(name): counts[name] for name in files.CHANGES})
 
 
 def _print_counts(title: str, counts: dict[str, int]) -> None:

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from .output import LINES, WIDTH, RegularFile, json_option, print_json, print_line, print_table
-from .settings import read_assignments, set_option
+from .settings import read_assignments, seed_option, set_option
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from scrapy_neardup.audit.explaining import Document
-    from scrapy_neardup.audit.settings import AuditOptions
 
 
 @click.command()
@@ -22,13 +19,7 @@ if TYPE_CHECKING:
 @set_option
 @click.option("--url1", metavar="URL", help="The URL of ONE.")
 @click.option("--url2", metavar="URL", help="The URL of OTHER.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the hashes; pairs near a threshold depend on it.",
-)
+@seed_option(default=0, show_default=True)
 @json_option
 def compare(
     one: Path,
@@ -41,9 +32,9 @@ def compare(
 ) -> None:
     """Tell whether a document repeats another, and why.
 
-    ONE and OTHER are files with a text or with HTML, which goes through the extractor of the settings. With
-    URLs the verdict is the one of a crawl that meets ONE when it has stored OTHER: it depends on whether they
-    are of one site, or one page.
+    ONE and OTHER are files with a text or with HTML, which goes through the extractor of the settings. The
+    verdict is the one of a crawl that meets ONE when it has stored OTHER: it depends on their URLs, which say
+    whether they are of one site.
     """
     from scrapy_neardup.audit.explaining import differences, explain, read_document
     from scrapy_neardup.audit.settings import AuditOptions
@@ -52,20 +43,19 @@ def compare(
     a, b = (read_document(path, settings) for path in (one, other))
     a, b = a._replace(url=url1 or a.url), b._replace(url=url2 or b.url)
     found = explain(a, b, settings)
-    verdict = found.verdict if url1 is None and url2 is None else _verdict_of_a_crawl(a, b, settings)
     if as_json:
         figures = {name: round(getattr(found, name), 4) for name in ("similarity", "containment")}
-        print_json({**found._asdict(), **figures, "verdict": verdict})
+        print_json(found._asdict() | figures)
         return
     print_table(
         f"{one} | {other}",
         None,
         [
-            ("verdict", verdict.replace("_", " ")),
+            ("verdict", found.verdict.replace("_", " ")),
             ("distance", f"{found.distance} of 64 bits"),
             ("similarity", f"{found.similarity:.2f}"),
             ("containment", f"{found.containment:.2f}"),
-            ("substituted numbers", f"{found.substituted:.0f} of {found.numbers:.0f}"),
+            ("substituted numbers", f"{found.substituted} of {found.numbers}"),
             ("tokens", " and ".join(f"{count:,}" for count in found.tokens)),
         ],
     )
@@ -73,19 +63,3 @@ def compare(
     more = [f"… {len(changes) - LINES:,} more"] if len(changes) > LINES else []
     for line in [*found.why, *(line[:WIDTH] for line in changes[:LINES]), *more]:
         print_line(line)
-
-
-def _verdict_of_a_crawl(one: Document, other: Document, settings: AuditOptions) -> str:
-    """Return the verdict on *one* in a crawl that has stored *other*."""
-    from scrapy_neardup import Detector
-    from scrapy_neardup.index import MemoryIndex
-
-    with Detector(
-        MemoryIndex(settings.header),
-        distance=settings.distance,
-        threshold=settings.threshold,
-        verified=settings.verified,
-        min_tokens=settings.min_tokens,
-    ) as detector:
-        detector.add(other.main, other.url)
-        return detector.check(one.main, one.url).kind

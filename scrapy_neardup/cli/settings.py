@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeIs
 
-    from scrapy_neardup.options import DetectionOptions
-
 
 @dataclass(frozen=True)
 class Project:
@@ -46,6 +44,17 @@ set_option = click.option(
 )
 
 
+def seed_option(default: int | None = None, *, show_default: bool | str = True) -> Callable[[Any], Any]:
+    """Return the option of the seed."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(0, 2**32 - 1),
+        default=default,
+        show_default=show_default,
+        help="Seed of the hashes; pairs near a threshold depend on it.",
+    )
+
+
 def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
     """Return the options that *assignments* (``NAME=VALUE``) set, by their names.
 
@@ -68,13 +77,6 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
             raise ConfigurationError(f"This command has no setting {name}: {hint}")
         values[name] = value
     return DetectionOptions.read(values.get)
-
-
-def read_options(assignments: Sequence[str]) -> DetectionOptions:
-    """Return all options: those of *assignments*, the others with their defaults; raises as these do."""
-    from scrapy_neardup.options import DetectionOptions
-
-    return DetectionOptions(**read_assignments(assignments))
 
 
 def is_on_server(where: object) -> TypeIs[str]:

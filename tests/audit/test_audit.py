@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from scrapy_neardup import ConfigurationError, Detector
-from scrapy_neardup.audit import audit, rethreshold
+from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.crawl import load_crawl
 from scrapy_neardup.audit.output.files import FILES
 from scrapy_neardup.audit.pairs import PairJudge
+from scrapy_neardup.audit.run import opened_audit
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources.records import SourceUnavailable
 from scrapy_neardup.audit.store import FILE, Store
@@ -161,7 +162,7 @@ def test_a_fuller_page_is_no_copy_of_the_page_that_is_kept(tmp_path: Path) -> No
         assert found.clusters.tolist() == [(1, 2, 0, 0, 1, 0)]
         assert found.pairs["kind"].tolist() == ["part"]
     assert not (tmp_path / "out" / "drop.txt").read_text()
-    with rethreshold(tmp_path / "out", drop_similarity=0.0):
+    with audit(path, tmp_path / "out", hosts=("whole.example",), drop_similarity=0.0):
         pass
     assert (tmp_path / "out" / "drop.txt").read_text() == "http://cut.example/\n"
     with audit(path, hosts=("cut.example",), seed=0) as found:
@@ -247,7 +248,7 @@ def test_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     done = log.read_text().count("\n")
     assert 50 <= done < 60  # equal bodies are extracted once
     with pytest.raises(ConfigurationError, match="interrupted"):
-        rethreshold(tmp_path / "out", extractor="plain")
+        opened_audit(tmp_path / "out")
     subprocess.run(command, env=environment, check=True, timeout=60)
     again = log.read_text().count("\n") - done
     assert again < 60 - done + 30  # what was done in the last second is lost
@@ -257,25 +258,14 @@ def test_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert contents(tmp_path / "whole") == results
 
 
-def test_another_threshold_needs_no_sources(tmp_path: Path) -> None:
+def test_another_threshold(tmp_path: Path) -> None:
     path = feed(tmp_path / "a.jl", crawl())
     with audit(path, tmp_path / "out", seed=0) as found:
         loose = verdicts(found)
-    before = contents(tmp_path / "out")
-    path.unlink()
-    with rethreshold(tmp_path / "out", min_similarity=0.97) as found:
+    with audit(path, tmp_path / "out", min_similarity=0.97) as found:
         strict = verdicts(found)
-    changed = {url for url in loose if loose[url] != strict[url]}
-    assert changed
-    assert {loose[url] for url in changed} == {"near"}
-    assert {strict[url] for url in changed} == {"unique"}
+    assert {(loose[url], strict[url]) for url in loose if loose[url] != strict[url]} == {("near", "unique")}
     assert (found.pairs["similarity"][found.pairs["kind"] == "near"] >= np.float32(0.97)).all()
-    with rethreshold(tmp_path / "out"):
-        assert contents(tmp_path / "out") == before
-    with pytest.raises(ConfigurationError, match=r"other settings.*scheme"):
-        rethreshold(tmp_path / "out", scheme="minhash")
-    with pytest.raises(ConfigurationError, match="no audit"):
-        rethreshold(tmp_path)
 
 
 def test_two_audits_at_once_and_other_files_in_the_way(tmp_path: Path) -> None:
@@ -305,8 +295,7 @@ def test_results_of_others_are_kept(tmp_path: Path) -> None:
         audit([two], out)
     with pytest.raises(ConfigurationError, match=r"other settings \(extractor\): .*--overwrite"):
         audit([one], out, extractor="plain")
-    with rethreshold(out):
-        assert contents(out) == before
+    assert contents(out) == before
     # More sources are no others, and neither is another threshold.
     with audit([one, two], out, min_similarity=0.9) as found:
         assert (found.started, len(found.pages)) == ("resumed", 2)
@@ -322,8 +311,6 @@ def test_nothing_to_audit(tmp_path: Path) -> None:
         with pytest.raises(SourceUnavailable, match=f"No pages in .*{message} what was crawled"):
             audit(tmp_path / name, tmp_path / "out")
         assert [each.name for each in (tmp_path / "out").iterdir()] == [FILE]
-        with pytest.raises(SourceUnavailable, match="No pages"):
-            rethreshold(tmp_path / "out")
     # Nothing is lost with that, so nothing is in the way.
     path = feed(tmp_path / "a.jl", [{"url": "https://a.example/", "text": text(0)}])
     with pytest.raises(SourceUnavailable, match=r"problems: 1, first in .*a.jl, line 1: .*--text-field"):
@@ -361,13 +348,9 @@ def test_each_audit_draws_a_seed_and_keeps_it(tmp_path: Path) -> None:
             seed = found.settings.header.seed
         seeds.add(seed)
         before = contents(tmp_path / name)
-        for again in (
-            lambda name=name: audit(path, tmp_path / name),
-            lambda name=name: rethreshold(tmp_path / name),
-        ):
-            with again() as found:
-                assert (found.settings.header.seed, found.started) == (seed, "resumed")
-            assert contents(tmp_path / name) == before
+        with audit(path, tmp_path / name) as found:
+            assert (found.settings.header.seed, found.started) == (seed, "resumed")
+        assert contents(tmp_path / name) == before
     assert len(seeds) == 2
     assert 0 not in seeds
     with pytest.raises(ConfigurationError, match=r"other settings \(seed\)"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.audit import audit, rethreshold
+from scrapy_neardup.audit import audit
 
 from .corpora import feed, text
 
@@ -43,10 +43,6 @@ def test_pages_that_share_the_notices_of_their_site_are_no_copies(tmp_path: Path
         "host": "a.example", "paragraphs": 5, "pages": 21, "example": left_out.example,
     }  # fmt: skip
     assert left_out.example in (tmp_path / "out" / "report.html").read_text("utf-8")
-    before = (tmp_path / "out" / "pages.jsonl").read_bytes()
-    with rethreshold(tmp_path / "out"):
-        pass
-    assert (tmp_path / "out" / "pages.jsonl").read_bytes() == before
 
 
 def test_what_stands_on_few_pages_or_under_one_title_is_no_boilerplate(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.audit import audit, rethreshold
+from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.names import clashing, differ, name_pages, note_of
 from scrapy_neardup.audit.urls import place_of
 
@@ -177,9 +177,6 @@ def test_brute_force_over_random_feeds(tmp_path: Path, sites: str) -> None:
     assert not lost or sites == "abc"
     assert len(lost) < 10
     assert (pages["cluster"] >= 0).sum() > 90
-    before = (tmp_path / "out" / "pages.jsonl").read_bytes()
-    with rethreshold(tmp_path / "out"):
-        assert (tmp_path / "out" / "pages.jsonl").read_bytes() == before
 
 
 def test_on_two_sites_the_text_decides(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit import pairs as module
-from scrapy_neardup.audit.evaluate import judge_texts
+from scrapy_neardup.audit.explaining import Document, judge_documents
 from scrapy_neardup.audit.pairs import (
     MAX_DISTANCE,
     SIBLINGS,
@@ -26,11 +26,11 @@ from scrapy_neardup.audit.pairs import (
     most_alike,
     near_pairs,
 )  # fmt: skip
-from scrapy_neardup.audit.texts import Text
+from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
+from scrapy_neardup.fingerprint import SCHEMES
+from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables
-from scrapy_neardup.matching.matcher import Matcher
 
 from .corpora import edited, template, text
 
@@ -155,22 +155,25 @@ def test_equal_keys(entries: list[tuple[int, int]], most: int, chunk: int) -> No
         assert {*pairs} == in_common(rows, most)
 
 
-def corpus() -> list[Text]:
+def document(text: str, url: str = "") -> Document:
+    return Document(MainText(text), url)
+
+
+def corpus() -> list[Document]:
     """Return texts of two sites and of none, each with copies of several degrees, in a mixed order."""
     texts = []
     for number in range(40):
         story = text(number, 120 + 7 * number)
         for degree in (0, 0, 1, 3, 8, 20, 40):
             site = ("", "https://a.example/", "https://b.example/")[(number + degree) % 3]
-            texts.append(Text("", edited(story, degree, degree) if degree else story, site))
-    texts += [Text("", template(0, number), "https://a.example/") for number in range(12)]
+            texts.append(document(edited(story, degree, degree) if degree else story, site))
+    texts += [document(template(0, number), "https://a.example/") for number in range(12)]
     order = np.random.default_rng(3).permutation(len(texts)).tolist()
-    return [texts[row]._replace(id=str(row)) for row in order]
+    return [texts[row] for row in order]
 
 
-def judge_of(texts: list[Text], scheme: str, distance: int = 3) -> PairJudge:
-    matcher = Matcher(load_scheme(scheme, distance=distance), min_tokens=40)
-    return judge_texts(texts, matcher, features=Features())
+def judge_of(texts: list[Document], scheme: str, distance: int = 3) -> PairJudge:
+    return judge_documents(texts, AuditOptions(scheme=scheme, distance=distance, seed=0))
 
 
 def each_with_each(judge: PairJudge) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
@@ -208,7 +211,7 @@ def test_all_pairs(scheme: str, distance: int) -> None:
 
 @pytest.mark.slow
 def test_a_large_template_costs_no_square() -> None:
-    texts = [Text(str(n), template(0, n), "https://a.example/") for n in range(2000)]
+    texts = [document(template(0, n), "https://a.example/") for n in range(2000)]
     judge = judge_of(texts, "simhash+anchors")
     compared: list[int] = []
     found = compare_all(judge, Groups.of(judge.documents), advance=compared.append)
@@ -247,7 +250,7 @@ def test_rejected_pairs_are_those_that_are_alike_enough() -> None:
 
 
 def test_unfit_documents_take_no_part() -> None:
-    texts = [Text("0", "short", ""), Text("1", "short", ""), Text("2", text(1), ""), Text("3", text(1), "")]
+    texts = [document("short"), document("short"), document(text(1)), document(text(1))]
     judge = judge_of(texts, "simhash+anchors")
     found = compare_all(judge, Groups.of(judge.documents))
     assert (found.a.tolist(), found.b.tolist()) == ([2], [3])
@@ -258,18 +261,18 @@ def test_which_document_comes_first_is_of_no_account() -> None:
     whole = text(0, 400)
     words = whole.split()
     texts = [
-        Text("cut", " ".join(words[:230]), "https://a.example/"),
-        Text("whole", whole, "https://b.example/"),
-        Text("half", " ".join(words[:180]), "https://c.example/"),
-        Text("both", f"{whole}\n{text(1, 400)}", "https://d.example/"),
+        document(" ".join(words[:230]), "https://a.example/"),
+        document(whole, "https://b.example/"),
+        document(" ".join(words[:180]), "https://c.example/"),
+        document(f"{whole}\n{text(1, 400)}", "https://d.example/"),
     ]
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]):
         ordered = [texts[row] for row in order]
         judge = judge_of(ordered, "simhash+anchors")
         found = compare_all(judge, Groups.of(judge.documents))
         found = found.take(found.judgement.near)
-        names = {frozenset((ordered[a].id, ordered[b].id)) for a, b in zip(found.a, found.b, strict=True)}
-        assert names == {frozenset(("cut", "whole")), frozenset(("cut", "half"))}
+        names = {frozenset((order[a], order[b])) for a, b in zip(found.a, found.b, strict=True)}
+        assert names == {frozenset((0, 1)), frozenset((0, 2))}
         cut, whole_row = order.index(0), order.index(1)
         directed = judge.judge(np.array([cut, whole_row]), np.array([whole_row, cut]))
         assert directed.near.tolist() == [True, False]

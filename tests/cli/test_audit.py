@@ -1,4 +1,4 @@
-"""`audit`, `rethreshold` and `compare` on the command line: output, status, hostile input."""
+"""`audit`, `changes` and `compare` on the command line: output, status, hostile input."""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ def test_problems_have_a_status_of_their_own(feed: Path, tmp_path: Path) -> None
     assert f"{tmp_path}/out/problems.jsonl has all 1.\n" in result.output
     assert "\x1b" not in result.output
     assert json.loads((tmp_path / "out" / "problems.jsonl").read_text())["place"] == "line 12"
-    assert run("rethreshold", tmp_path / "out").exit_code == 3
 
 
 @pytest.mark.parametrize(("name", "said"), [("address", True), ("url", False)])
@@ -93,9 +92,8 @@ def test_json_and_options(feed: Path, tmp_path: Path) -> None:
     assert facts["pages"] == 11
     assert facts["settings"]["scheme"] == "minhash"
     assert {row["canonical"].split("/")[2] for row in facts["largest_clusters"]} == {"host1.example"}
-    again = json.loads(run("rethreshold", tmp_path / "out", "--json").output)
-    assert again | {"seconds": 0} == facts | {"seconds": 0}
-    other = json.loads(run("rethreshold", tmp_path / "out", "--json", "--set", "MIN_TOKENS=500").output)
+    again = run("audit", feed, "--out", tmp_path / "out", *arguments, "--set", "MIN_TOKENS=500")
+    other = json.loads(again.output)
     assert (other["verdicts"]["too_short"], other["settings"]["scheme"]) == (11, "minhash")
 
 
@@ -112,7 +110,7 @@ def test_json_and_options(feed: Path, tmp_path: Path) -> None:
         (("audit", "no pages", "--out", "out"), "No pages in no pages: name what was crawled"),
         (("audit", "feed.jl", "--out", "out", "--include-area", "p["), "'p[' is no CSS selector"),
         (("audit", "feed.jl", "--out", "out", "--set", "EXCLUDE_AREA=p["), "NEARDUP_EXCLUDE_AREA: 'p['"),
-        (("rethreshold", "."), "no audit"),
+        (("changes", ".", "."), "no audit"),
     ],
 )
 def test_trouble_is_one_line(
@@ -125,6 +123,49 @@ def test_trouble_is_one_line(
     assert message in result.output
     assert "Traceback" not in result.output
     assert not Path("out", "report.html").exists()
+
+
+def test_drop_is_counted_where_numbers_alone_tell_pages_apart(tmp_path: Path) -> None:
+    """Their texts are read once more, to count what drop.txt has."""
+    story = text("notes")
+    rows = [{"url": f"https://a.example/v{n}", "text": f"{story} {n}00"} for n in range(2)]
+    path = tmp_path / "feed.jl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = run("audit", path, "--out", tmp_path / "out")
+    assert (result.exit_code, "near\t1" in result.output) == (0, True)
+    assert "drop.txt: 0 to remove" in result.output
+
+
+def page(name: str, content: object, canonical: str = "") -> dict[str, Any]:
+    link = f'<link rel=canonical href="https://a.example/{canonical}">' if canonical else ""
+    html = f"<html><head><title>Story</title>{link}</head><body><p>{text(content, 120)}.</p></body></html>"
+    return {"url": f"https://a.example/{name}", "html": html}
+
+
+def test_changes(tmp_path: Path) -> None:
+    story, whole = page("a", 1), text("whole", 300)
+    excerpt = " ".join(whole.split()[:180])
+    # An excerpt of another page, and of much else, is none to fix.
+    parts = [
+        {"url": f"https://{name}.example/", "text": each} for name, each in (("w", whole), ("x", excerpt))
+    ]
+    before = [story, *(page(name, 1) for name in ("ab", "ac", "ad", "ae")), page("b", 2), *parts]
+    after = [story, page("ab", 1), page("ac", 1, "a"), page("ad", 3), page("b", 1), page("c", 1), *parts]
+    for rows, name in ((before, "old"), (after, "new")):
+        (tmp_path / f"{name}.jl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        result = run("audit", tmp_path / f"{name}.jl", "--out", tmp_path / name, "--prefer-host", "w.example")
+        assert "part\t1" in result.output
+    a = "https://a.example/a"
+    told = run("changes", tmp_path / "old", tmp_path / "new", "--json").output
+    assert [tuple(json.loads(line).values()) for line in told.splitlines()] == [
+        ("https://a.example/ab", "stays", a, a),
+        ("https://a.example/ac", "handled", a, a),
+        ("https://a.example/ad", "rewritten", a, None),
+        ("https://a.example/ae", "gone", a, None),
+        ("https://a.example/b", "now_repeats", None, a),
+        ("https://a.example/c", "new_page", None, a),
+    ]
+    assert "stays\t1\n" in run("changes", tmp_path / "old", tmp_path / "new").output
 
 
 def documents(tmp_path: Path, *texts: str) -> list[Path]:
@@ -250,11 +291,11 @@ def test_a_damaged_store_is_one_line(feed: Path, tmp_path: Path) -> None:
         # The tables' pages at the beginning have the most to break.
         damaged[dice.randrange(len(content) if number % 2 else 8192)] ^= 1 << dice.randrange(8)
         store.write_bytes(damaged)
-        result = run("rethreshold", tmp_path / "out")
+        result = run("audit", feed, "--out", tmp_path / "out")
         ends.add(result.exit_code)
         if result.exit_code:
             assert result.stderr.count("\n") == 1
-            assert "delete it" in result.stderr or "again" in result.stderr, result.stderr
+            assert any(each in result.stderr for each in ("delete it", "again", "--overwrite")), result.stderr
     assert ends == {0, 2}
 
 
@@ -265,13 +306,12 @@ def test_names_and_texts_in_no_encoding(tmp_path: Path) -> None:
     ]
     path = tmp_path / "\udcfffeed.jl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "broken\n")
-    for command in (("audit", path, "--out", tmp_path / "out"), ("rethreshold", tmp_path / "out")):
-        result = run(*command)
-        assert result.exit_code == 3, result.output
-        for file in (tmp_path / "out").iterdir():
-            if file.suffix in (".jsonl", ".json", ".txt", ".html"):
-                assert file.read_bytes().decode("utf-8")
-    facts = json.loads(run("rethreshold", tmp_path / "out", "--json").stdout)
+    result = run("audit", path, "--out", tmp_path / "out", "--json")
+    assert result.exit_code == 3, result.output
+    for file in (tmp_path / "out").iterdir():
+        if file.suffix in (".jsonl", ".json", ".txt", ".html"):
+            assert file.read_bytes().decode("utf-8")
+    facts = json.loads(result.stdout)
     assert (facts["pages"], facts["sources"][0]["pages"]) == (6, 6)
     words = documents(tmp_path, text(0))[0].rename(tmp_path / "\udcff.txt")
     assert run("compare", words, words).exit_code == 0

@@ -17,11 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
-from scrapy_neardup.audit.evaluate import judge_texts
-from scrapy_neardup.audit.texts import Text
+from scrapy_neardup.audit.explaining import Document, judge_documents
+from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.errors import IndexMismatch
-from scrapy_neardup.fingerprint import SCHEMES, Features, load_scheme
+from scrapy_neardup.fingerprint import SCHEMES, load_scheme
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
+from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.index.tables import LAYOUTS, NO_KEY
 from scrapy_neardup.matching.matcher import Matcher
@@ -249,16 +250,16 @@ def changed(parts: list[str], edits: list[tuple[str, int]]) -> str:
     return " ".join(parts)
 
 
-def live_and_pairwise(scheme: str, verified: bool, a: Text, b: Text) -> tuple[str, str]:
+def live_and_pairwise(scheme: str, verified: bool, a: Document, b: Document) -> tuple[str, str]:
     """What a detector with only *b* stored says of *a*, and what the evaluation does."""
     matcher = Matcher(load_scheme(scheme), verified)
     header = Header(
         families(matcher.scheme), record(matcher.scheme), {**matcher.scheme.parameters, "features": {}}, 11
     )
     with closing(Detector(MemoryIndex(header), verified=verified)) as detector:
-        stored = detector.add(b.text, url=b.url)
-        verdict = detector.check(a.text, url=a.url)
-        judge: PairJudge = judge_texts([a, b], matcher, features=Features(), seed=11)
+        stored = detector.add(b.main, url=b.url)
+        verdict = detector.check(a.main, url=a.url)
+        judge = judge_documents([a, b], AuditOptions(scheme=scheme, verified=verified, seed=11))
     found = judge.judge(np.array([0]), np.array([1]))
     pairwise = (
         "exact"
@@ -302,7 +303,8 @@ def test_the_verdict_is_what_the_evaluation_says_of_the_pair(
     verified: bool,
 ) -> None:
     parts = numbered(seed, words, numbers)
-    a, b = Text("a", changed(parts, edits), f"{site}?a"), Text("b", " ".join(parts), f"{other}?b")
+    a = Document(MainText(changed(parts, edits)), f"{site}?a")
+    b = Document(MainText(" ".join(parts)), f"{other}?b")
     live, pairwise = live_and_pairwise(scheme, verified, a, b)
     assert live == pairwise
 
@@ -318,8 +320,8 @@ def test_all_kinds_of_verdict_occur_among_such_pairs() -> None:
     }
     for kind, edits in cases.items():
         a, b = (
-            Text("a", changed(parts, edits), "https://a.example.com/1"),
-            Text("b", " ".join(parts), "https://a.example.com/2"),
+            Document(MainText(changed(parts, edits)), "https://a.example.com/1"),
+            Document(MainText(" ".join(parts)), "https://a.example.com/2"),
         )
         assert live_and_pairwise("simhash+anchors", True, a, b) == (kind, kind)
 
@@ -377,13 +379,13 @@ def test_verdicts_are_those_of_comparing_with_every_stored_page(scheme: str) -> 
     for seed in range(3):
         dice = random.Random(seed)
         urls = [f"https://{dice.choice(('a', 'b'))}.example/{dice.randrange(50)}" for _ in range(70)]
-        texts = [Text("", page(dice, dice.randrange(5)), url) for url in urls]
+        texts = [Document(MainText(page(dice, dice.randrange(5))), url) for url in urls]
         texts[-7:] = [dice.choice(texts)._replace(url=url) for url in urls[-7:]]
-        judge = judge_texts(texts, matcher, features=Features(), seed=11)
+        judge = judge_documents(texts, AuditOptions(scheme=scheme, seed=11))
         expected = one_by_one(judge, urls)
         seen |= {kind for kind, _ in expected}
         with Detector(LmdbIndex(None, header) if seed else MemoryIndex(header)) as detector:
-            verdicts = [detector.add(each.text, url=each.url) for each in texts]
+            verdicts = [detector.add(each.main, url=each.url) for each in texts]
         assert [(verdict.kind, verdict.url) for verdict in verdicts] == expected
     assert seen >= {"unique", "exact", "revisit", *(("template", "near") * (scheme != "supershingles"))}
 

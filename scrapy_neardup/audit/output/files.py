@@ -18,6 +18,7 @@ import numpy as np
 
 from scrapy_neardup.audit.model import HANDLED, PAGES, VERDICTS, Audit
 from scrapy_neardup.audit.urls import split_url
+from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import filed_url
 
 if TYPE_CHECKING:
@@ -248,3 +249,43 @@ def settings_of(settings: AuditOptions) -> dict[str, Any]:
         **{name: list(getattr(settings, name)) for name in listed},
         **{name: getattr(settings, name) for name in _SHOWN},
     }
+
+
+#: What may have become of a page that was or is to fix: it is in the crawl no more; it now names its
+#: canonical page, or asks not to be indexed; it repeats no page now; it repeats one, and was not in the
+#: earlier crawl, or was and had nothing to fix; it repeats a page as before.
+CHANGES = ("gone", "handled", "rewritten", "new_page", "now_repeats", "stays")
+
+
+def changes(earlier: Path, later: Path) -> Iterator[dict[str, str | None]]:
+    """Yield what became of repeats between the audits in two directories, by URL; one of `CHANGES` each.
+
+    A URL that several pages have is to fix if one of them is. Raises `ConfigurationError`.
+    """
+    old, new = _repeats(earlier), _repeats(later)
+    for url in sorted(old.keys() | new.keys()):
+        (was_to_fix, before), (is_to_fix, now) = (each.get(url, (False, None)) for each in (old, new))
+        if was_to_fix:
+            left = "handled" if now else "rewritten"
+            change = "gone" if url not in new else "stays" if is_to_fix else left
+        elif is_to_fix:
+            change = "now_repeats" if url in old else "new_page"
+        else:
+            continue
+        yield {"url": url, "change": change, "before": before, "now": now}
+
+
+def _repeats(directory: Path) -> dict[str, tuple[bool, str | None]]:
+    """Return by URL whether a page of the audit in *directory* is to fix, and which page it repeats."""
+    found: dict[str, tuple[bool, str | None]] = {}
+    try:
+        with (directory / "pages.jsonl").open(encoding="utf-8") as file:
+            for page in map(json.loads, file):
+                url = filed_url(page["url"]) if is_url(page["url"]) else page["url"]
+                repeats = page["canonical"] if page["verdict"] in ("exact", "near") else None
+                to_fix = repeats is not None and page["handled"] is None
+                if to_fix or url not in found:
+                    found[url] = to_fix, repeats
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ConfigurationError(f"There is no audit of this version in {directory} ({error!r}).") from None
+    return found
