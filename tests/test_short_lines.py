@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_neardup import Detector
+from scrapy_neardup.extraction.segment import Segment
 from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.matching.decision import KEYED
 from scrapy_neardup.matching.records import entries
@@ -248,3 +249,25 @@ def test_a_title_that_grew_names_another_page_if_the_text_is_another_too(detecto
     named = offer._replace(title="Seats for children | The Town of Old Harbour")
     assert detector.check(named, url="https://town.example/3").kind == "near"
     assert detector.check(course, url="https://other.example/2").kind == "near"
+
+
+def test_pages_of_one_article_with_other_comments_are_pages_of_their_own_within_its_site(
+    detector: Detector,
+) -> None:
+    article = "".join(f"<p>{text(number, 80)}.</p>" for number in range(4))
+
+    def page(*comments: int) -> MainText:
+        said = "".join(f"<div class=comment><p>{text(number, 30)}.</p></div>" for number in comments)
+        found = Segment()(f"<h1>News</h1>{article}<div class=comments>{said}</div>", None)
+        assert found is not None
+        return found
+
+    detector.add(page(10, 11, 12), url="https://one.example/story")
+    assert detector.check(page(20, 21, 22), url="https://one.example/story?page=2").kind == "template"
+    for url, comments in {
+        "https://one.example/comment/12": (10, 11, 12),
+        "https://one.example/story?again": (10, 11, 12, 13),
+        "https://one.example/amp/story": (),
+        "https://two.example/": (20, 21, 22),
+    }.items():
+        assert detector.check(page(*comments), url=url).is_duplicate, url

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from scrapy_neardup.fingerprint.paragraphs import stand_in
 from scrapy_neardup.matching.boilerplate import TITLES, paragraph_keys, widespread, without_paragraphs
 from scrapy_neardup.matching.records import entries
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 #: Characters that are kept of a paragraph, to show it.
 _SHOWN = 300
-_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 class Boilerplate(NamedTuple):
@@ -126,7 +126,7 @@ def rest_of(text: MainText, left_out: Collection[int], title: str) -> MainText:
         return text._replace(title=title)
     # Two pages may differ in nothing but which of these paragraphs they have. So words without digits, three
     # of each, more than rules forgive, stand for them.
-    names = [f"{key:016x}".translate(_LETTERS) for key in sorted(left_out)]
+    names = map(stand_in, sorted(left_out))
     marks = " ".join(f"{name}{ending}" for name in names for ending in "xyz")
     rest = without_paragraphs(text.text, left_out)
     return text._replace(text=rest, title=title, details=f"{text.details}\n{marks}")

@@ -14,8 +14,10 @@ from collections import Counter
 from statistics import median_low
 from typing import TYPE_CHECKING
 
+import mmh3
+
 from scrapy_neardup.fingerprint.main_text import MainText, quoted_lines
-from scrapy_neardup.fingerprint.paragraphs import length
+from scrapy_neardup.fingerprint.paragraphs import length, stand_in
 
 from .blocks import LISTED, blocks_of
 from .headline import find_headline, only_first_level_heading, title_of, titles
@@ -64,6 +66,8 @@ _SMALL_PART, _SMALL_PART_OF_LINES = 1 / 2, 2 / 3
 _LARGE = 10_000
 #: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
 _DETAILS, _LEAD = 200, 15
+#: Comments that are.
+_COMMENTS = 100
 
 
 class Segment:
@@ -71,7 +75,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 15, {self._otherwise.identity}"
+        self.identity = f"segment 16, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         root = parsed(html)
@@ -104,6 +108,9 @@ class Segment:
         # So does what a letter quotes above its own words, or between them.
         above = begin if headline is None else min(begin, headline)
         details += [block.text for block in blocks[above : run.stop] if block.region == "quoted"]
+        # Comments are no part of the text, but pages of one article may differ in nothing else.
+        comments = (block.text for block in blocks if block.prose and block.region == "comments")
+        details[:0] = [stand_in(mmh3.hash64(text, signed=False)[0]) for text in comments][:_COMMENTS]
         if found < max(ARTICLE, _SMALL_SHARE * _letters(_free(blocks))):
             return self._other(root, title, blocks, details[:_DETAILS])
         kept = prose if found >= _PROSE * _letters(lines) else lines

@@ -12,6 +12,7 @@ SENTENCE = 60
 LONG = 200
 _END = regex.compile(r"[\p{Sentence_Terminal}:…][\p{Pe}\p{Pf}\p{Pi}\"'\)\]]*+\s*+$", regex.V1)
 _TAIL = 20  # characters that the end of a sentence is looked for in
+_LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
 def ends_sentence(line: str) -> bool:
@@ -22,6 +23,11 @@ def ends_sentence(line: str) -> bool:
 def is_paragraph(line: str, letters: int, least: int = SENTENCE) -> bool:
     """Tell whether *line*, of so many *letters*, is a paragraph of *least* letters or more."""
     return letters >= least and (letters >= LONG or ends_sentence(line))
+
+
+def stand_in(key: int) -> str:
+    """Return a word without digits that stands for the paragraph with this *key* of 64 bits."""
+    return f"{key:016x}".translate(_LETTERS)
 
 
 #: If the long paragraphs have fewer letters than this in all, the whole text is fingerprinted. See `length`.
