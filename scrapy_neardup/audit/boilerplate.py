@@ -22,7 +22,7 @@ from .names import name_pages
 from .signing import sign
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -56,10 +56,7 @@ def leave_out_boilerplate(
     stored stay as they are.
     """
     sites = crawl.documents.records["site"].astype(np.int64)
-    different: dict[int, set[str]] = defaultdict(set)
-    for site, title in zip(sites.tolist(), crawl.titles, strict=True):
-        different[site].add(title)
-    enough = np.array([len(different[site]) >= TITLES for site in sites.tolist()], bool)
+    enough = are_titled(sites.tolist(), crawl.titles)
     stored = store.paragraphs().often(TITLES)  # fewer pages have fewer titles
     pages = np.flatnonzero(enough & np.isin(crawl.ids, stored.id))
     places = np.searchsorted(stored.id, crawl.ids[pages])
@@ -86,6 +83,14 @@ def leave_out_boilerplate(
         found.append(Boilerplate(np.unique(rows[own]), len(paragraphs), next(lines)[:_SHOWN]))
     found.sort(key=lambda each: (-len(each.pages), each.pages[0]))
     return _signed_anew(replace(crawl, names=names), store, settings, left_out, titled), found
+
+
+def are_titled(sites: Sequence[int], titles: Sequence[str]) -> NDArray[np.bool_]:
+    """Tell which of n pages are of *sites* with so many *titles* that boilerplate can be known; bool[n]."""
+    different: dict[int, set[str]] = defaultdict(set)
+    for site, title in zip(sites, titles, strict=True):
+        different[site].add(title)
+    return np.array([len(different[site]) >= TITLES for site in sites], bool)
 
 
 def _signed_anew(

@@ -19,28 +19,23 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.canonical import Pages
 from scrapy_neardup.audit.canonical import facts_of as columns_of
-from scrapy_neardup.audit.clustering import group_pages, judge_of
+from scrapy_neardup.audit.clustering import group_pages, judge_of, number_clusters
 from scrapy_neardup.audit.components import components
-from scrapy_neardup.audit.urls import split_url
+from scrapy_neardup.audit.output.files import (
+    clusters_of,
+    is_plain,
+    name_of,
+    only_numbers_differ,
+    pages_of,
+    repeating,
+)  # fmt: skip
 from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import UNKNOWN, site_key
 
-from .frames import (
-    batch_of,
-    crawl_of,
-    grouped,
-    keys_of,
-    mapped,
-    numbers,
-    records_of,
-    texts,
-    whole_groups,
-)
+from .frames import batch_of, crawl_of, in_groups, keys_of, mapped, numbers, records_of, schema_of, texts
 from .pairs import REPEATS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pyspark.sql import DataFrame
 
     from scrapy_neardup.audit.settings import AuditOptions
@@ -51,14 +46,15 @@ if TYPE_CHECKING:
 ALONE = 1 << 20
 
 
-def connected(edges: DataFrame, space: Workspace, alone: int = ALONE) -> DataFrame:
+def connected(edges: DataFrame, space: Workspace) -> DataFrame:
     """Keep the least page that each page with *edges* is connected with: ``row`` and ``component``.
 
-    *edges* have the columns ``a`` and ``b``, in any order. Up to *alone* of them are left to one task.
+    *edges* have the columns ``a`` and ``b``, in any order. Up to `ALONE` of them are left to one task.
     """
-    if edges.count() <= alone:
-        single = mapped(edges.select("a", "b").coalesce(1), solve, "row long, component long")
-        return space.keep(single, "work/components")
+    if edges.count() <= ALONE:
+        return space.keep(
+            in_groups(edges, [F.lit(0)], 0, solve, "row long, component long"), "work/components"
+        )
     least = F.min("b").over(Window.partitionBy("a"))
     stars, before, number = edges.select("a", "b"), None, 0
     while True:
@@ -78,13 +74,12 @@ def connected(edges: DataFrame, space: Workspace, alone: int = ALONE) -> DataFra
     )
 
 
-def solve(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the component of each page of all edges."""
-    parts = [np.stack((numbers(batch, "a"), numbers(batch, "b"))) for batch in batches]
-    if parts:
-        pages, places = np.unique(np.concatenate(parts, axis=1), return_inverse=True)
-        found = components(len(pages), places.reshape(2, -1).T)
-        yield batch_of({"row": pages, "component": pages[found]}, "row long, component long")
+def solve(edges: pa.Table) -> pa.RecordBatch:
+    """Return the component of each page of all edges."""
+    sides = np.stack([numbers(edges, name) for name in "ab"])
+    pages, places = np.unique(sides, return_inverse=True)
+    found = components(len(pages), places.reshape(2, -1).T)
+    return batch_of({"row": pages, "component": pages[found]}, "row long, component long")
 
 
 #: What the rules look at in one page alone. A number is the less, the more a page is preferred.
@@ -138,55 +133,52 @@ def ranked(
     return ranks.selectExpr("number row", "row rank")
 
 
-def without_fragments(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the URLs that pages name as canonical, without their fragments."""
-    for batch in batches:
-        yield batch_of({"own": [urldefrag(url).url for url in texts(batch, "declared")]}, "own string")
+def without_fragments(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the URLs that pages name as canonical, without their fragments."""
+    return batch_of({"own": [urldefrag(url).url for url in texts(batch, "declared")]}, "own string")
 
 
-def facts_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+def facts_of(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     """Look at each page alone, with the columns of the rules where these are of one page."""
-    for batch in batches:
-        header, count = settings.header, batch.num_rows
-        urls, declared = texts(batch, "url"), texts(batch, "declared")
-        sites, digests = numbers(batch, "site"), keys_of(batch, header)[DIGEST]
-        pages = Pages(
-            urls, declared, records_of(batch, header)["tokens"], numbers(batch, "fetched"), digests,
-            numbers(batch, "noindex"), np.arange(count), sites,
-        )  # fmt: skip
-        named = np.array([site_key(url) if url else UNKNOWN for url in declared], np.int64)
-        columns: dict[str, Any] = {name: batch.column(name) for name in ("url", "noindex", "site")}
-        columns |= columns_of(pages, settings.hosts, settings.urls)
-        columns |= {
-            "number": batch.column("row"),
-            "named_elsewhere": ((named != UNKNOWN) & (named != sites)).astype(np.int32),
-            "decoded": [unquote(url) for url in urls],
-            "digest": digests.astype(">u8")[:, np.newaxis],
-            "own": [urldefrag(url).url for url in urls],
-            "named": [urldefrag(url).url if url else "" for url in declared],
-        }
-        yield batch_of(columns, FACTS)
+    header = settings.header
+    urls, declared = texts(batch, "url"), texts(batch, "declared")
+    sites, digests = numbers(batch, "site"), keys_of(batch, header)[DIGEST]
+    pages = Pages(
+        urls, declared, records_of(batch, header)["tokens"], numbers(batch, "fetched"), digests,
+        numbers(batch, "noindex"), np.arange(len(urls)), sites,
+    )  # fmt: skip
+    named = np.array([site_key(url) if url else UNKNOWN for url in declared], np.int64)
+    columns: dict[str, Any] = {name: batch.column(name) for name in ("url", "noindex", "site")}
+    columns |= columns_of(pages, settings.hosts, settings.urls)
+    columns |= {
+        "number": batch.column("row"),
+        "named_elsewhere": ((named != UNKNOWN) & (named != sites)).astype(np.int32),
+        "decoded": [unquote(url) for url in urls],
+        "digest": digests.astype(">u8")[:, np.newaxis],
+        "own": [urldefrag(url).url for url in urls],
+        "named": [urldefrag(url).url for url in declared],
+    }
+    return batch_of(columns, FACTS)
 
 
-#: What becomes known of a page. The columns from ``size`` on are set of the canonical page of a cluster.
-GROUPED = (
-    "row long, url string, verdict string, leader long, canonical string, distance int, similarity float, "
-    "tokens long, fetched double, title string, noindex boolean, declared string, hreflang string, "
-    "handled string, renamed boolean, kept_noindex boolean, copies long, rank long, host string, id long, "
-    "size long, exact long, near long, part long, revisit long, hosts long, members array<string>"
+#: What becomes known of a page: a row of each table, and whether, and by which name, it can be dropped. The
+#: columns of `LED` are set of the canonical page of a cluster.
+SHOWN = (
+    "url string, verdict string, canonical string, distance int, similarity float, tokens long, "
+    "fetched double, title string, noindex boolean, declared string, hreflang string, handled string, "
+    "copies long"
 )
-_COUNTED = ("exact", "near", "part", "revisit")
+LED = "size long, exact long, near long, part long, revisit long, hosts long, members array<string>"
+GROUPED = (
+    f"row long, id long, rank long, leader long, name string, drop boolean, series boolean, {SHOWN}, {LED}"
+)
 
 
 def clustered(
-    documents: DataFrame,
-    pairs: DataFrame,
-    components: DataFrame,
-    ranks: DataFrame,
-    space: Workspace,
-    settings: AuditOptions,
-) -> DataFrame:
-    """Keep `GROUPED` of all pages. Those without edges are looked at where they are."""
+    documents: DataFrame, count: int, pairs: DataFrame, components: DataFrame, ranks: DataFrame,
+    space: Workspace, settings: AuditOptions,
+) -> DataFrame:  # fmt: skip
+    """Keep `GROUPED` of all *documents*, so many. Those without edges are looked at where they are."""
     # Of a pair of a template a crawl would file the page of higher rank as one of its pages.
     sides = pairs.where("kind = 'template'").select("a", "b")
     for side in "ab":
@@ -203,84 +195,48 @@ def clustered(
     together = pages.where("component is not null").unionByName(
         edges.select("component", "a", "b"), allowMissingColumns=True
     )
-    by_component = grouped(together, ["component"], ["rank"])
-    found = mapped(by_component, group_components, GROUPED, settings)
-    alone = mapped(pages.where("component is null"), group_alone, GROUPED, settings)
-    return space.keep(found.unionByName(alone), "work/grouped")
+    found = in_groups(together, ["component"], count, group, GROUPED, settings)
+    alone = pages.where("component is null").drop("a", "b")
+    return space.keep(found.unionByName(mapped(alone, group, GROUPED, settings)), "work/grouped")
 
 
-def group_components(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    """Group pages that come with the edges between them, component by component."""
-    for table in whole_groups(batches, ["component"]):
+def group(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
+    """Group pages, which come with all edges between them, if there are any."""
+    sides = np.empty((0, 2), np.int64)
+    if "a" in table.schema.names:
         is_edge = pc.is_valid(table.column("a"))
-        edges = table.select(["a", "b"]).filter(is_edge)
+        edges, table = table.filter(is_edge), table.filter(pc.invert(is_edge))
         sides = np.stack([numbers(edges, name) for name in "ab"], axis=1)
-        yield _group(table.filter(pc.invert(is_edge)), sides, settings)
-
-
-def group_alone(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    """Group pages without edges, each by itself."""
-    for batch in batches:
-        if batch.num_rows:
-            yield _group(batch, np.empty((0, 2), np.int64), settings)
-
-
-def _group(pages: Any, edges: Any, settings: AuditOptions) -> pa.RecordBatch:
-    rows = numbers(pages, "row")
-    urls, declared, alternates = (texts(pages, name) for name in ("url", "declared", "alternates"))
     crawl = crawl_of(
-        pages,
+        table,
         settings,
-        urls=urls,
-        titles=texts(pages, "title"),
-        declared=declared,
-        alternates=alternates,
-        noindex=numbers(pages, "noindex"),
-        fetched=numbers(pages, "fetched"),
+        urls=texts(table, "url"),
+        titles=texts(table, "title"),
+        declared=texts(table, "declared"),
+        alternates=texts(table, "alternates"),
+        noindex=numbers(table, "noindex"),
+        fetched=numbers(table, "fetched"),
     )
+    rows = numbers(table, "row")
     order = np.argsort(rows)
-    places = order[np.searchsorted(rows[order], edges)]
-    judge = judge_of(crawl, settings, numbers(pages, "template"))
-    table = group_pages(crawl, judge, places, numbers(pages, "rank"), numbers(pages, "sibling"))
-    leaders = table["canonical"]
-    sizes = np.bincount(leaders, minlength=len(table))
-    compared, inside = ~np.isnan(table["similarity"]), table["cluster"] >= 0
-    lists = _members(table, sizes)
-    counts = {
-        verdict: np.bincount(leaders[inside & (table["verdict"] == verdict)], minlength=len(table))
-        for verdict in _COUNTED
-    }
-    columns: dict[str, Any] = {
-        **{name: pages.column(name) for name in ("row", "url", "title", "noindex", "id")},
-        **{name: table[name] for name in ("verdict", "tokens", "renamed", "rank")},
-        "leader": rows[leaders],
-        "canonical": _where(table["url"][leaders], inside),
-        "distance": _where(table["distance"], compared),
-        "similarity": _where(table["similarity"], compared),
-        "fetched": _where(table["fetched"], ~np.isnan(table["fetched"])),
-        "declared": [each or None for each in declared],
-        "hreflang": [each or None for each in alternates],
-        "handled": [each or None for each in table["handled"].tolist()],
-        "kept_noindex": table["noindex"][leaders],
-        "copies": np.where(inside, sizes[leaders] - 1, 0),
-        "host": [split_url(url).host for url in urls],
-        **{name: _where(each, sizes > 1) for name, each in (counts | {"size": sizes}).items()},
-        "hosts": [None if each is None else len({split_url(url).host for url in each}) for each in lists],
-        "members": lists,
-    }
-    return batch_of(columns, GROUPED)
-
-
-def _members(table: Any, sizes: Any) -> list[list[str] | None]:
-    """Return for each page the URLs of the cluster that it leads, its own first; None if it leads none."""
-    found: list[list[str] | None] = [None] * len(table)
-    for row in np.lexsort((table["rank"], table["canonical"])).tolist():
-        leader = table["canonical"][row]
-        if sizes[leader] > 1:
-            members = found[leader] = found[leader] or []
-            members.append(table["url"][row])
-    return found
-
-
-def _where(values: Any, wanted: Any) -> pa.Array:
-    return pa.array(values, mask=~wanted)
+    places = order[np.searchsorted(rows[order], sides)]
+    judge = judge_of(crawl, settings, numbers(table, "template"))
+    pages = group_pages(crawl, judge, places, numbers(table, "rank"), numbers(table, "sibling"))
+    clusters = number_clusters(pages)
+    found = [*pages_of(pages, clusters)]
+    columns = (
+        rows,
+        numbers(table, "id"),
+        pages["rank"],
+        rows[pages["canonical"]],
+        repeating(pages, settings),
+    )
+    for page, *others in zip(found, *(each.tolist() for each in columns), strict=True):
+        page["row"], page["id"], page["rank"], page["leader"], drop = others
+        page["name"] = name_of(page["url"])
+        # A name stays if any page of it does.
+        page["drop"] = drop and is_plain(page["name"])
+        page["series"] = only_numbers_differ(page["url"], page["canonical"] or "")
+    for place, cluster in zip(clusters["canonical"].tolist(), clusters_of(pages, clusters), strict=True):
+        found[place] |= cluster
+    return pa.RecordBatch.from_pylist(found, schema_of(GROUPED))

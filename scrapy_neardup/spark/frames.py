@@ -1,4 +1,7 @@
-"""Frames that are kept on disk between the steps of an audit; groups of rows as Arrow tables and arrays."""
+"""Frames that are kept on disk between the steps of an audit; what kernels make of Arrow tables and arrays.
+
+A kernel is a function of a batch, or of a table of whole groups of rows, that returns a batch.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.crawl import Crawl
@@ -15,7 +17,7 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import Documents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,16 +25,21 @@ if TYPE_CHECKING:
     from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.index import Header
 
-    Kernel = Callable[..., Iterator[pa.RecordBatch]]
+    Kernel = Callable[..., pa.RecordBatch]
     Rows = NDArray[np.int64]
 
-#: Rows that a table of whole groups has at least, if there are so many.
-ROWS = 1 << 14
+#: Pages that come together in a table of whole groups, about.
+ROWS = 1 << 12
 #: Bytes of a row group of Parquet. Each task holds one in memory while it writes, and one while it reads: of
 #: the 128 MiB that are usual, two tasks would fill the memory of a small executor.
 ROW_GROUP = 1 << 23
 #: A number that Spark gives a row: that of its partition, and below so many bits its place there.
 PLACE_BITS = 33
+_KINDS = {
+    "long": pa.int64(), "int": pa.int32(), "string": pa.string(), "float": pa.float32(),
+    "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),
+    "array<string>": pa.list_(pa.string()), "array<long>": pa.list_(pa.int64()),
+}  # fmt: skip
 
 
 def column_names(columns: str) -> tuple[str, ...]:
@@ -40,16 +47,16 @@ def column_names(columns: str) -> tuple[str, ...]:
     return tuple(part.split()[0] for part in columns.split(", "))
 
 
+def schema_of(columns: str) -> pa.Schema:
+    """Return Arrow's schema for *columns*, written as for `column_names`."""
+    return pa.schema([(name, _KINDS[kind]) for name, kind in map(str.split, columns.split(", "))])
+
+
 def batch_of(columns: dict[str, Any], schema: str) -> pa.RecordBatch:
     """Return a batch of *columns* with the types of a *schema*, which is written as for `column_names`."""
-    kinds = {
-        "long": pa.int64(), "int": pa.int32(), "string": pa.string(), "float": pa.float32(),
-        "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),
-        "array<string>": pa.list_(pa.string()), "array<long>": pa.list_(pa.int64()),
-    }  # fmt: skip
-    fields = [(name, kinds[kind]) for name, kind in map(str.split, schema.split(", "))]
-    arrays = [_array(columns[name], kind) for name, kind in fields]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    wanted = schema_of(schema)
+    arrays = [_array(columns[field.name], field.type) for field in wanted]
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
 def _array(values: Any, kind: pa.DataType) -> pa.Array:
@@ -178,42 +185,21 @@ def ordered(frame: DataFrame, *by: Column | str) -> DataFrame:
     return frame.repartitionByRange(*by).sortWithinPartitions(*by)
 
 
-def grouped(frame: DataFrame, keys: Sequence[str], order: Sequence[str] = ()) -> DataFrame:
-    """Return *frame* with all rows of equal *keys* in one part, one after the other, in *order*."""
-    return frame.repartition(*keys).sortWithinPartitions(*keys, *order)
-
-
 def mapped(frame: DataFrame, kernel: Kernel, schema: str, *given: Any) -> DataFrame:
-    """Return what *kernel* makes of the Arrow batches of each partition and what is *given* besides."""
-    return frame.mapInArrow(lambda batches: kernel(batches, *given), schema)
+    """Return what *kernel* makes of each batch of rows and what is *given* besides."""
+    return frame.mapInArrow(
+        lambda batches: (kernel(batch, *given) for batch in batches if batch.num_rows), schema
+    )
 
 
-def whole_groups(
-    batches: Iterable[pa.RecordBatch], keys: Sequence[str], rows: int = ROWS
-) -> Iterator[pa.Table]:
-    """Yield the rows of *batches* as tables of *rows* or more, so that no group of equal *keys* is cut.
+def in_groups(
+    frame: DataFrame, by: Sequence[str], pages: int, kernel: Kernel, schema: str, *given: Any
+) -> DataFrame:
+    """Return what *kernel* makes of tables in which all rows that are equal in *by* are together.
 
-    Equal keys come one after the other. Only a group of more rows than that makes a larger table.
+    Of so many *pages*, some `ROWS` come into each table; a larger group makes a larger one.
     """
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        if batch.num_rows and sum(each.num_rows for each in waiting) + batch.num_rows >= rows:
-            # The last row before, to tell whether a group begins with the batch.
-            before = [waiting[-1].slice(waiting[-1].num_rows - 1)] if waiting else []
-            cut = _last_start(pa.Table.from_batches([*before, batch]), keys) - len(before)
-            if cut >= 0 and (cut or waiting):
-                yield pa.Table.from_batches([*waiting, batch.slice(0, cut)])
-                waiting, batch = [], batch.slice(cut)
-        if batch.num_rows:
-            waiting.append(batch)
-    if waiting:
-        yield pa.Table.from_batches(waiting)
-
-
-def _last_start(table: pa.Table, keys: Sequence[str]) -> int:
-    """Return the first row of the last group of *table*."""
-    new = np.zeros(table.num_rows - 1, bool)
-    for key in keys:
-        column = table.column(key).combine_chunks()
-        new |= np.asarray(pc.not_equal(column[1:], column[:-1]).fill_null(False))
-    return int(np.flatnonzero(new)[-1]) + 1 if new.any() else 0
+    bucket = F.pmod(F.xxhash64(*by), F.lit(pages // ROWS + 1))
+    return frame.groupBy(bucket).applyInArrow(
+        lambda table: pa.Table.from_batches([kernel(table, *given)]), schema
+    )

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812
 
-from scrapy_neardup.audit.boilerplate import rest_of
+from scrapy_neardup.audit.arrays import text_places
+from scrapy_neardup.audit.boilerplate import are_titled, rest_of
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.names import name_pages
 from scrapy_neardup.audit.reading import Reader
@@ -26,20 +27,11 @@ from scrapy_neardup.audit.sources.feeds import Fields, item_of
 from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Options, Origin
 from scrapy_neardup.audit.store import COLUMNS, encodable, row_of
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.matching.boilerplate import TITLES, widespread
+from scrapy_neardup.matching.boilerplate import widespread
 from scrapy_neardup.matching.records import DIGEST, entries
 from scrapy_neardup.matching.sites import site_key
 
-from .frames import (
-    batch_of,
-    column_names,
-    grouped,
-    mapped,
-    numbers,
-    texts,
-    unsigned,
-    whole_groups,
-)
+from .frames import batch_of, column_names, in_groups, mapped, numbers, texts, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -130,7 +122,7 @@ def read_frame(frame: DataFrame, settings: AuditOptions) -> DataFrame:
     wanted = fields.columns(frame.columns)
     if not wanted:
         raise ConfigurationError(f"Nothing can be read: {fields.no_text(frame.columns)}")
-    return mapped(frame.select(*(f"`{name}`" for name in wanted)), sign_rows, SIGNED, _alone(settings))
+    return signed(frame.select(*(f"`{name}`" for name in wanted)), sign_rows, settings)
 
 
 def read_paths(spark: SparkSession, sources: Sources, settings: AuditOptions) -> DataFrame:
@@ -139,18 +131,20 @@ def read_paths(spark: SparkSession, sources: Sources, settings: AuditOptions) ->
     if sources.lines:
         content = spark.read.text(sources.lines)
         content = content.selectExpr("cast(value as binary) line", "input_file_name() source")
-        found.append(mapped(content, sign_lines, SIGNED, _alone(settings)))
+        found.append(signed(content, sign_lines, settings))
     found += [read_frame(spark.read.parquet(table), settings) for table in sources.tables]
     if others := sources.others:
         rows = spark.createDataFrame([tuple(each) for each in others], "name string, kind string")
-        spread = rows.repartitionByRange(len(others), "name")
-        found.append(mapped(spread, sign_files, SIGNED, _alone(settings)))
+        found.append(signed(rows.repartitionByRange(len(others), "name"), sign_files, settings))
     return reduce(lambda one, other: one.unionByName(other), found)
 
 
-def _alone(settings: AuditOptions) -> AuditOptions:
-    """Return *settings* for a task: Spark runs as many of them as there are processors."""
-    return dataclasses.replace(settings, workers=1)
+def signed(
+    frame: DataFrame, sign: Callable[..., Iterator[pa.RecordBatch]], settings: AuditOptions
+) -> DataFrame:
+    """Return what *sign* makes of *frame*, by one process a task: Spark runs a task for each processor."""
+    alone = dataclasses.replace(settings, workers=1)
+    return frame.mapInArrow(lambda batches: sign(batches, alone), SIGNED)
 
 
 class _Rows:
@@ -310,24 +304,23 @@ def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> tup
     return space.numbered(described, _ORDER, "work/pages"), left_out
 
 
-def describe(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+def describe(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     """Add what pages are sorted and grouped by: their site, digest and fingerprint."""
-    header = settings.header
-    blank_keys, blank_record = bytes(8 * header.keys), bytes(header.dtype.itemsize)
-    for batch in batches:
-        columns: dict[str, Any] = {name: batch.column(name) for name in _KEPT}
-        columns["keys"] = [value or blank_keys for value in texts(batch, "keys")]
-        columns["record"] = [value or blank_record for value in texts(batch, "record")]
-        columns["fetched"] = batch.column("fetched").fill_null(np.nan)
-        keys = np.frombuffer(b"".join(columns["keys"]), np.uint64).reshape(-1, header.keys)
-        records = np.frombuffer(bytearray(b"".join(columns["record"])), header.dtype)
-        # A revisit is a page of the site of its own URL.
-        moved = np.flatnonzero(numbers(batch, "moved") & batch.column("record").is_valid().to_numpy(False))
-        urls = texts(batch, "url")
-        records["site"][moved] = [site_key(urls[row]) for row in moved.tolist()]
-        first = np.stack((keys[:, DIGEST], records["digest"], records["fingerprint"]), axis=1).astype(">u8")
-        columns |= {"record": records, "site": records["site"].astype(np.int64), "first": first}
-        yield batch_of(columns, PAGES)
+    header, urls = settings.header, texts(batch, "url")
+    columns: dict[str, Any] = {name: batch.column(name) for name in _KEPT}
+    columns["keys"] = [value or bytes(8 * header.keys) for value in texts(batch, "keys")]
+    columns["fetched"] = batch.column("fetched").fill_null(np.nan)
+    keys = np.frombuffer(b"".join(columns["keys"]), np.uint64).reshape(-1, header.keys)
+    blank = bytes(header.dtype.itemsize)
+    records = np.frombuffer(
+        bytearray(b"".join(each or blank for each in texts(batch, "record"))), header.dtype
+    )
+    # A revisit is a page of the site of its own URL.
+    moved = np.flatnonzero(numbers(batch, "moved") & batch.column("record").is_valid().to_numpy(False))
+    records["site"][moved] = [site_key(urls[row]) for row in moved.tolist()]
+    first = np.stack((keys[:, DIGEST], records["digest"], records["fingerprint"]), axis=1).astype(">u8")
+    columns |= {"record": records, "site": records["site"].astype(np.int64), "first": first}
+    return batch_of(columns, PAGES)
 
 
 #: A page as it is compared, and besides what is shown of it.
@@ -342,12 +335,14 @@ SHOWN = (
 _CHANGES = "instead string, left_out array<long>"
 
 
-def named(pages: DataFrame, texts_read: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
+def named(
+    pages: DataFrame, count: int, texts_read: DataFrame, space: Workspace, settings: AuditOptions
+) -> DataFrame:
     """Keep the pages as they are compared: with names, and signatures without the boilerplate of sites.
 
-    *texts_read* has the packed ``text`` of each ``id``.
+    There are so many *pages*; *texts_read* has the packed ``text`` of each ``id``.
     """
-    by_site = mapped(grouped(pages, ["site"]), of_sites, f"{COMPARED}, {SHOWN}, {_CHANGES}")
+    by_site = in_groups(pages, ["site"], count, of_sites, f"{COMPARED}, {SHOWN}, {_CHANGES}")
     by_site = space.keep(by_site, "work/named")
     is_changed = "instead is not null or left_out is not null"
     same = by_site.where(f"not ({is_changed})").drop(*column_names(_CHANGES))
@@ -356,52 +351,44 @@ def named(pages: DataFrame, texts_read: DataFrame, space: Workspace, settings: A
     return space.keep(same.unionByName(signed_anew), "work/documents")
 
 
-def of_sites(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def of_sites(table: pa.Table) -> pa.RecordBatch:
     """Name the pages of whole sites, and say what of their texts is the site's."""
-    for table in whole_groups(batches, ["site"]):
-        sites, urls, heads = (texts(table, name) for name in ("site", "url", "title"))
-        different: dict[int, set[str]] = defaultdict(set)
-        for site, head in zip(sites, heads, strict=True):
-            different[site].add(head)
-        enough = [len(different[site]) >= TITLES for site in sites]
-        titles = [
-            (title or "") if known else ""
-            for title, known in zip(texts(table, "headline"), enough, strict=True)
-        ]
-        names, instead = name_pages(sites, urls, heads, titles)
-        paragraphs = [
-            (own or b"") if known else b""
-            for own, known in zip(texts(table, "paragraphs"), enough, strict=True)
-        ]
-        rows = np.repeat(np.arange(len(sites)), [len(own) // 8 for own in paragraphs])
-        keys = np.frombuffer(b"".join(paragraphs), np.uint64)
-        places = {head: place for place, head in enumerate({*heads})}
-        in_head = np.array([places[head] for head in heads], np.int64)
-        shared = widespread(np.array(sites, np.int64)[rows], keys, in_head[rows])
-        left_out: dict[int, list[int]] = defaultdict(list)
-        for row, key in zip(rows[shared].tolist(), keys[shared].view(np.int64).tolist(), strict=True):
-            left_out[row].append(key)
-        columns: dict[str, Any] = {name: table.column(name) for name in table.schema.names}
-        columns |= names._asdict() | {
-            "instead": [instead.get(row) for row in range(len(sites))],
-            "left_out": [left_out.get(row) for row in range(len(sites))],
-        }
-        yield batch_of(columns, f"{COMPARED}, {SHOWN}, {_CHANGES}")
+    sites, urls, heads = (texts(table, name) for name in ("site", "url", "title"))
+    enough = are_titled(sites, heads).tolist()
+    headlines = [
+        (each or "") if known else "" for each, known in zip(texts(table, "headline"), enough, strict=True)
+    ]
+    names, instead = name_pages(sites, urls, heads, headlines)
+    paragraphs = [
+        (each or b"") if known else b""
+        for each, known in zip(texts(table, "paragraphs"), enough, strict=True)
+    ]
+    rows = np.repeat(np.arange(len(sites)), [len(own) // 8 for own in paragraphs])
+    keys = np.frombuffer(b"".join(paragraphs), np.uint64)
+    shared = widespread(np.array(sites, np.int64)[rows], keys, text_places(heads)[rows])
+    left_out: dict[int, list[int]] = defaultdict(list)
+    for row, key in zip(rows[shared].tolist(), keys[shared].view(np.int64).tolist(), strict=True):
+        left_out[row].append(key)
+    columns: dict[str, Any] = {name: table.column(name) for name in table.schema.names}
+    columns |= names._asdict() | {
+        "instead": [instead.get(row) for row in range(len(sites))],
+        "left_out": [left_out.get(row) for row in range(len(sites))],
+    }
+    return batch_of(columns, f"{COMPARED}, {SHOWN}, {_CHANGES}")
 
 
-def sign_rest(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+def sign_rest(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     """Sign what is left of texts without boilerplate, under the titles that are compared."""
-    for batch in batches:
-        rest = []
-        columns = (texts(batch, name) for name in ("text", "left_out", "instead"))
-        for packed, left_out, instead in zip(*columns, strict=True):
-            text = unpacked(packed)
-            keys = unsigned(np.array(left_out or (), np.int64)).tolist()
-            rest.append(rest_of(text, {*keys}, text.title if instead is None else instead))
-        signatures = [*settings.fingerprinter.signatures(rest)]
-        documents = entries(signatures, texts(batch, "url"), settings.header)
-        documents.records["site"] = numbers(batch, "site")
-        known: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
-        known |= {"keys": documents.keys.T, "record": documents.records}
-        known["wall"] = [signature.wall for signature in signatures]
-        yield batch_of(known, f"{COMPARED}, {SHOWN}")
+    rest = []
+    columns = (texts(batch, name) for name in ("text", "left_out", "instead"))
+    for packed, left_out, instead in zip(*columns, strict=True):
+        text = unpacked(packed)
+        keys = unsigned(np.array(left_out or (), np.int64)).tolist()
+        rest.append(rest_of(text, {*keys}, text.title if instead is None else instead))
+    signatures = [*settings.fingerprinter.signatures(rest)]
+    documents = entries(signatures, texts(batch, "url"), settings.header)
+    documents.records["site"] = numbers(batch, "site")
+    known: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
+    known |= {"keys": documents.keys.T, "record": documents.records}
+    known["wall"] = [signature.wall for signature in signatures]
+    return batch_of(known, f"{COMPARED}, {SHOWN}")

@@ -31,22 +31,11 @@ from scrapy_neardup.audit.pairs import (
 from scrapy_neardup.index.tables import BITS, NO_KEY
 from scrapy_neardup.matching.records import DIGEST
 
-from .frames import (
-    batch_of,
-    column_names,
-    crawl_of,
-    grouped,
-    mapped,
-    numbers,
-    signed,
-    texts,
-    unsigned,
-    whole_groups,
-)
+from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, signed, texts, unsigned
 from .pages import COMPARED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pyspark.sql import DataFrame
 
@@ -67,88 +56,81 @@ PAIR = "a long, b long"
 _SAMPLE, _ENTRY = 1 << 14, 1e-6
 
 
-def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
-    """Keep `FIRSTS` of all *documents*."""
+def firsts(documents: DataFrame, count: int, space: Workspace, settings: AuditOptions) -> DataFrame:
+    """Keep `FIRSTS` of all *documents*, which are so many."""
     described = mapped(documents.select("row", "keys", "record", "wall", "note"), text_of, TEXT, settings)
-    by_text = grouped(described, ["text", "digest"], ["row"])
-    return space.keep(mapped(by_text, find_firsts, FIRSTS), "work/firsts")
+    found = in_groups(described, ["text", "digest"], count, find_firsts, FIRSTS)
+    return space.keep(found, "work/firsts")
 
 
-def text_of(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    """Yield of each page what its text is equal by, and what else `FIRSTS` say."""
-    further = settings.header.keys - settings.loaded_scheme.keys
-    for batch in batches:
-        crawl = crawl_of(batch, settings)
-        documents = crawl.documents
-        columns = {
-            "text": signed(documents.keys[DIGEST]),
-            "digest": signed(documents.records["digest"]),
-            "row": batch.column("row"),
-            "fit": crawl.long & ~crawl.wall,
-            "fingerprint": signed(documents.records["fingerprint"]),
-            "site": documents.records["site"].astype(np.int64),
-            "note": batch.column("note"),
-            "own": documents.keys[further:].T,
-        }
-        yield batch_of(columns, TEXT)
+def text_of(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
+    """Return of each page what its text is equal by, and what else `FIRSTS` say."""
+    crawl = crawl_of(batch, settings)
+    documents = crawl.documents
+    columns = {
+        "text": signed(documents.keys[DIGEST]),
+        "digest": signed(documents.records["digest"]),
+        "row": batch.column("row"),
+        "fit": crawl.long & ~crawl.wall,
+        "fingerprint": signed(documents.records["fingerprint"]),
+        "site": documents.records["site"].astype(np.int64),
+        "note": batch.column("note"),
+        "own": documents.keys[settings.header.keys - settings.loaded_scheme.keys :].T,
+    }
+    return batch_of(columns, TEXT)
 
 
-def find_firsts(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Find equal texts among pages that come in the order of their texts, then their rows."""
-    for table in whole_groups(batches, ["text", "digest"]):
-        rows = numbers(table, "row")
-        groups = Groups.of_texts(
-            (numbers(table, "text"), numbers(table, "digest")),
-            texts(table, "note"),
-            numbers(table, "fingerprint"),
-            numbers(table, "site"),
-        )
-        alone = numbers(table, "fit") & (groups.alike == np.arange(len(rows)))
-        own = [each if held else None for each, held in zip(texts(table, "own"), alone.tolist(), strict=True)]
-        columns: dict[str, Any] = {name: table.column(name) for name in ("row", "fit", "fingerprint")}
-        columns |= {"first": rows[groups.same_text], "again": rows[groups.same_note]}
-        yield batch_of(columns | {"alone": alone, "own": own}, FIRSTS)
+def find_firsts(table: pa.Table) -> pa.RecordBatch:
+    """Find equal texts among pages."""
+    table = table.sort_by("row")
+    rows = numbers(table, "row")
+    text = (numbers(table, "text"), numbers(table, "digest"))
+    others = (numbers(table, "fingerprint"), numbers(table, "site"))
+    groups = Groups.of_texts(text, texts(table, "note"), *others)
+    alone = numbers(table, "fit") & (groups.alike == np.arange(len(rows)))
+    own = [each if held else None for each, held in zip(texts(table, "own"), alone.tolist(), strict=True)]
+    columns: dict[str, Any] = {name: table.column(name) for name in ("row", "fit", "fingerprint")}
+    columns |= {"first": rows[groups.same_text], "again": rows[groups.same_note]}
+    return batch_of(columns | {"alone": alone, "own": own}, FIRSTS)
 
 
-def candidates(found: DataFrame, settings: AuditOptions) -> DataFrame:
+def candidates(found: DataFrame, count: int, settings: AuditOptions) -> DataFrame:
     """Return pairs of pages that stand alone among *found*, `FIRSTS`: each once, the lower row first."""
     scheme = settings.loaded_scheme
     alone = found.where("alone").select("row", "fingerprint", "own")
     keys = mapped(alone, keys_held, "kind int, key long, row long", scheme)
-    pairs = mapped(grouped(keys, ["kind", "key"], ["row"]), pairs_of_keys, PAIR, scheme)
+    pairs = in_groups(keys, ["kind", "key"], count, pairs_of_keys, PAIR, scheme)
     if scheme.simhash and scheme.distance:
-        layout = layout_for(alone, scheme.distance)
-        filed = mapped(
-            alone.select("row", "fingerprint"), permuted, "name int, prefix long, key long, row long", layout
-        )
-        by_prefix = grouped(filed, ["name", "prefix"], ["key", "row"])
-        pairs = pairs.unionByName(mapped(by_prefix, near_pairs_of_tables, PAIR, layout, scheme.distance))
+        layout, entry = layout_for(alone, scheme.distance), "name int, prefix long, key long, row long"
+        filed = mapped(alone.select("row", "fingerprint"), permuted, entry, layout)
+        given = (near_pairs_of_tables, PAIR, layout, scheme.distance)
+        pairs = pairs.unionByName(in_groups(filed, ["name", "prefix"], count, *given))
     return pairs.distinct()
 
 
-def keys_held(batches: Iterable[pa.RecordBatch], scheme: Scheme) -> Iterator[pa.RecordBatch]:
-    """Yield a row for the fingerprint of each page (kind 0), and for each further key (kind 1)."""
-    for batch in batches:
-        rows = numbers(batch, "row")
-        own = np.frombuffer(b"".join(texts(batch, "own")), np.uint64)
-        by_print = rows if scheme.simhash else rows[:0]
-        key = np.concatenate((unsigned(numbers(batch, "fingerprint"))[: len(by_print)], own))
-        row = np.concatenate((by_print, np.repeat(rows, scheme.keys)))
-        kind = np.repeat(np.array([0, 1], np.int32), [len(by_print), len(own)])
-        held = key != NO_KEY
-        columns = {"kind": kind[held], "key": signed(key[held]), "row": row[held]}
-        yield batch_of(columns, "kind int, key long, row long")
+def keys_held(batch: pa.RecordBatch, scheme: Scheme) -> pa.RecordBatch:
+    """Return a row for the fingerprint of each page (kind 0), and for each further key (kind 1)."""
+    rows = numbers(batch, "row")
+    own = np.frombuffer(b"".join(texts(batch, "own")), np.uint64)
+    by_print = rows if scheme.simhash else rows[:0]
+    key = np.concatenate((unsigned(numbers(batch, "fingerprint"))[: len(by_print)], own))
+    row = np.concatenate((by_print, np.repeat(rows, scheme.keys)))
+    kind = np.repeat(np.array([0, 1], np.int32), [len(by_print), len(own)])
+    held = key != NO_KEY
+    columns = {"kind": kind[held], "key": signed(key[held]), "row": row[held]}
+    return batch_of(columns, "kind int, key long, row long")
 
 
-def pairs_of_keys(batches: Iterable[pa.RecordBatch], scheme: Scheme) -> Iterator[pa.RecordBatch]:
-    """Yield the pairs of pages with a key in common; pages come in the order of their keys."""
-    for table in whole_groups(batches, ["kind", "key"]):
-        kinds, keys = numbers(table, "kind"), unsigned(numbers(table, "key"))
-        rows, places = np.unique(numbers(table, "row"), return_inverse=True)
-        for kind, most in enumerate((SAME, scheme.most or MOST)):
-            own = kinds == kind
-            for pairs in equal_keys(keys[own], places[own], most):
-                yield _pairs(rows[pairs[:, 0]], rows[pairs[:, 1]])
+def pairs_of_keys(table: pa.Table, scheme: Scheme) -> pa.RecordBatch:
+    """Return the pairs of pages with a key in common."""
+    table = table.sort_by("row")
+    kinds, keys = numbers(table, "kind"), unsigned(numbers(table, "key"))
+    rows, places = np.unique(numbers(table, "row"), return_inverse=True)
+    found = []
+    for kind, most in enumerate((SAME, scheme.most or MOST)):
+        own = kinds == kind
+        found += [rows[pairs.T] for pairs in equal_keys(keys[own], places[own], most)]
+    return _pairs(found)
 
 
 def layout_for(pages: DataFrame, distance: int) -> PermutedTables:
@@ -161,54 +143,49 @@ def layout_for(pages: DataFrame, distance: int) -> PermutedTables:
     return choose_layout(np.unique(unsigned(found)), distance, count, _ENTRY)
 
 
-def permuted(batches: Iterable[pa.RecordBatch], layout: PermutedTables) -> Iterator[pa.RecordBatch]:
-    """Yield each page once for each table, with its fingerprint permuted and the prefix of that."""
-    for batch in batches:
-        every = layout.keys(unsigned(numbers(batch, "fingerprint")))
-        for table, (keys, bits) in enumerate(zip(every, layout.prefix_bits, strict=True)):
-            columns = {
-                "name": np.full(len(keys), table, np.int32),
-                "prefix": (keys >> np.uint64(BITS - bits)).astype(np.int64),
-                "key": signed(keys),
-                "row": batch.column("row"),
-            }
-            yield batch_of(columns, "name int, prefix long, key long, row long")
+def permuted(batch: pa.RecordBatch, layout: PermutedTables) -> pa.RecordBatch:
+    """Return each page once for each table, with its fingerprint permuted and the prefix of that."""
+    keys = layout.keys(unsigned(numbers(batch, "fingerprint")))
+    shifts = BITS - np.array(layout.prefix_bits, np.uint64)
+    columns = {
+        "name": np.repeat(np.arange(len(keys), dtype=np.int32), batch.num_rows),
+        "prefix": (keys >> shifts[:, np.newaxis]).ravel().astype(np.int64),
+        "key": signed(keys.ravel()),
+        "row": np.tile(numbers(batch, "row"), len(keys)),
+    }
+    return batch_of(columns, "name int, prefix long, key long, row long")
 
 
-def near_pairs_of_tables(
-    batches: Iterable[pa.RecordBatch], layout: PermutedTables, distance: int
-) -> Iterator[pa.RecordBatch]:
-    """Yield the pairs of pages whose fingerprints differ, in at most *distance* bits.
-
-    Pages come by prefix, those of one fingerprint one after the other, in the order of their rows.
-    """
-    for table in whole_groups(batches, ["name", "prefix"]):
-        names, keys, rows = numbers(table, "name"), unsigned(numbers(table, "key")), numbers(table, "row")
-        for name in np.unique(names).tolist():
-            own = np.flatnonzero(names == name)
-            first = own[begins(keys[own])]
-            sizes = np.diff(first, append=own[-1] + 1)
-            order = np.argsort(keys[first])
-            first, sizes = first[order], sizes[order]
-            values = layout.restore(name, keys[first])
-            by_value = np.argsort(values)
-            for left, right in neighbours(keys[first], layout.prefix_bits[name], distance):
-                a, b = found_first(layout, name, left, right)
-                ones, others = (by_value[np.searchsorted(values[by_value], each)] for each in (a, b))
-                if len(a):
-                    for pair in pairs_of_values(rows, first, sizes, ones, others):
-                        yield _pairs(*pair)
+def near_pairs_of_tables(table: pa.Table, layout: PermutedTables, distance: int) -> pa.RecordBatch:
+    """Return the pairs of pages whose fingerprints differ, in at most *distance* bits."""
+    names, keys, rows = numbers(table, "name"), unsigned(numbers(table, "key")), numbers(table, "row")
+    order = np.lexsort((rows, keys, names))
+    names, keys, rows = names[order], keys[order], rows[order]
+    found: list[Rows] = []
+    for name in np.unique(names).tolist():
+        own = np.flatnonzero(names == name)
+        first = own[begins(keys[own])]
+        sizes = np.diff(first, append=own[-1] + 1)
+        values = layout.restore(name, keys[first])
+        by_value = np.argsort(values)
+        for left, right in neighbours(keys[first], layout.prefix_bits[name], distance):
+            a, b = found_first(layout, name, left, right)
+            ones, others = (by_value[np.searchsorted(values[by_value], each)] for each in (a, b))
+            if len(a):
+                found += map(np.stack, pairs_of_values(rows, first, sizes, ones, others))
+    return _pairs(found)
 
 
-def _pairs(a: Rows, b: Rows) -> pa.RecordBatch:
-    return batch_of({"a": np.minimum(a, b), "b": np.maximum(a, b)}, PAIR)
+def _pairs(found: Iterable[Rows]) -> pa.RecordBatch:
+    """Return the pairs of some arrays of rows, int64[2, m] each."""
+    a, b = np.sort(np.concatenate([np.empty((2, 0), np.int64), *found], axis=1), axis=0)
+    return batch_of({"a": a, "b": b}, PAIR)
 
 
 JUDGED = "a long, b long, kind string, distance int, similarity float, containment float"
 #: The kinds of pairs of which one page repeats the other.
 REPEATS = "kind in ('exact', 'part', 'near')"
-#: Pairs that are judged at a time.
-_CHUNK = 1 << 12
+_SIDE = column_names(COMPARED)
 
 
 def judged(
@@ -229,17 +206,8 @@ def judged(
     return _listed(every, space)
 
 
-_SIDE = column_names(COMPARED)
-
-
-def judge_pairs(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+def judge_pairs(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     """Judge pairs of pages; leave out those that no audit lists."""
-    for batch in batches:
-        for start in range(0, batch.num_rows, _CHUNK):
-            yield _judge(batch.slice(start, _CHUNK), settings)
-
-
-def _judge(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     # The first pages of all pairs, then the second ones.
     sides = [pairs.select([f"{name}_{side}" for name in _SIDE]).rename_columns([*_SIDE]) for side in "ab"]
     count = pairs.num_rows

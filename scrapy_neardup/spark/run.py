@@ -19,14 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup import __version__
 from scrapy_neardup.audit.model import HANDLED, VERDICTS
-from scrapy_neardup.audit.output.files import (
-    LARGEST,
-    is_plain,
-    is_url,
-    numbers_in,
-    only_numbers_differ,
-    settings_of,
-)
+from scrapy_neardup.audit.output.files import LARGEST, numbers_in, settings_of
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable
@@ -35,26 +28,35 @@ from scrapy_neardup.index import Documents
 from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import filed_url, header_for
 
-from .clusters import ALONE, clustered, connected, ranked
-from .frames import PLACE_BITS, Workspace, batch_of, keys_of, mapped, numbers, ordered, records_of, texts
+from .clusters import LED, SHOWN, clustered, connected, ranked
+from .frames import (
+    PLACE_BITS,
+    Workspace,
+    column_names,
+    keys_of,
+    mapped,
+    numbers,
+    ordered,
+    records_of,
+    texts,
+)  # fmt: skip
 from .pages import find_paths, in_order, named, read_frame, read_paths
 from .pairs import REPEATS, candidates, firsts, judged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
 
-#: Hosts that the summary lists.
-LISTED = 100
 #: The file that says that an audit has come to its end.
 SUMMARY = "summary.json"
-PAGE_TABLE = (
-    "url verdict cluster canonical distance {similarity} tokens fetched title noindex declared hreflang "
-    "handled copies"
-)
-PAIR_TABLE = "url1 url2 kind distance {similarity} {containment}"
+#: The names of what is kept, in the folder of an audit.
+SIGNATURES, SETTINGS = "signatures.parquet", "settings.json"
+#: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
+_SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
+#: Documents that are added to an index at a time.
+_ROWS = 1 << 14
 
 
 def write_clusters(grouped: DataFrame, space: Workspace) -> DataFrame:
@@ -70,106 +72,68 @@ def write_clusters(grouped: DataFrame, space: Workspace) -> DataFrame:
         before += count
     number = f"{offsets})[part] + row - shiftleft(part, {PLACE_BITS})"
     clusters = by_size.selectExpr("leader", f"int({number}) cluster")
-    table = led.join(clusters, led["row"] == clusters["leader"]).select(
-        "cluster", "canonical", "size", "exact", "near", "part", "revisit", "hosts", "members"
-    )
+    table = led.drop("leader").join(clusters, led["row"] == clusters["leader"])
+    table = table.select("cluster", "canonical", *column_names(LED))
     space.keep(ordered(table, "cluster"), "clusters.parquet")
     return clusters
 
 
 def write_pages(grouped: DataFrame, clusters: DataFrame, space: Workspace) -> None:
     """Write the table of pages, in the order of their URLs."""
-    pages = grouped.drop("size", "members").join(clusters, "leader", "left")
-    space.keep(ordered(pages, "row").selectExpr(*_rounded(PAGE_TABLE)), "pages.parquet")
+    url, verdict, *others = column_names(SHOWN)
+    pages = ordered(grouped.join(clusters, "leader", "left"), "row")
+    space.keep(pages.select(url, verdict, "cluster", *others), "pages.parquet")
 
 
 def write_pairs(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None:
-    """Write the table of pairs, in the order of their pages."""
+    """Write the table of pairs, in the order of their pages; numbers are rounded as in those of pages."""
     pairs = pairs.join(grouped.selectExpr("row a", "url url1"), "a")
     pairs = pairs.join(grouped.selectExpr("row b", "url url2"), "b")
-    space.keep(ordered(pairs, "a", "b").selectExpr(*_rounded(PAIR_TABLE)), "pairs.parquet")
+    rounded = (f"float(bround(double({name}), 4)) {name}" for name in ("similarity", "containment"))
+    pairs = ordered(pairs, "a", "b").selectExpr("url1", "url2", "kind", "distance", *rounded)
+    space.keep(pairs, "pairs.parquet")
 
 
-def _rounded(columns: str) -> list[str]:
-    """Return the columns of a table; those in braces are rounded as in the other formats of the tables."""
-    return [
-        f"float(bround(double({name[1:-1]}), 4)) {name[1:-1]}" if name[0] == "{" else name
-        for name in columns.split()
-    ]
-
-
-def write_dropped(grouped: DataFrame, read: DataFrame, space: Workspace, settings: AuditOptions) -> None:
+def write_dropped(grouped: DataFrame, read: DataFrame, space: Workspace) -> None:
     """Write what can be dropped, a name a line: `output.files.dropped` says what that is.
 
     *read* has the packed ``text`` of each ``id``.
     """
-    alike = f"similarity >= float({settings.drop_similarity})"
-    repeats = f"(verdict = 'exact' or (verdict in ('near', 'part') and {alike})) and not renamed"
-    pages = grouped.withColumn("repeats", F.expr(f"{repeats} and not kept_noindex"))
-    doubtful = pages.where("repeats and verdict <> 'exact'").select("row", "leader", "url", "canonical", "id")
-    doubtful = space.keep(mapped(doubtful, of_series, "row long, leader long, id long"), "work/series")
-    if not doubtful.isEmpty():
-        kept = grouped.selectExpr("row leader", "id kept_id")
-        both = doubtful.join(kept, "leader").join(read, "id")
-        both = both.join(read.selectExpr("id kept_id", "text kept"), "kept_id").select("row", "text", "kept")
-        series = mapped(both, with_other_numbers, "row long").withColumn("series", F.lit(True))
-        pages = pages.join(series, "row", "left")
-        pages = pages.withColumn("repeats", F.expr("repeats and series is null"))
-    named = mapped(pages.select("url", "repeats"), name_of, "name string, repeats boolean, plain boolean")
-    wanted = named.groupBy("name").agg(F.expr("bool_and(repeats and plain) wanted")).where("wanted")
+    kept = grouped.selectExpr("row leader", "id kept_id")
+    series = grouped.where("drop and series and verdict <> 'exact'").select("row", "leader", "id")
+    series = series.join(kept, "leader").join(read, "id")
+    series = series.join(read.selectExpr("id kept_id", "text kept"), "kept_id").select("row", "text", "kept")
+    others = mapped(series, with_other_numbers, "row long").withColumn("other", F.lit(True))
+    pages = grouped.select("row", "name", "drop").join(others, "row", "left")
+    wanted = pages.groupBy("name").agg(F.expr("bool_and(drop and other is null) wanted")).where("wanted")
     ordered(wanted.select("name"), "name").write.mode("overwrite").text(space.path("drop.txt"))
 
 
-def of_series(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the pages whose URL only numbers tell from that of their canonical page."""
-    for batch in batches:
-        found = [*map(only_numbers_differ, texts(batch, "url"), texts(batch, "canonical"))]
-        yield batch.select(["row", "leader", "id"]).filter(pa.array(found, pa.bool_()))
-
-
-def with_other_numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the pages whose text has other numbers than that of their canonical page."""
-    for batch in batches:
-        own, kept = (
-            [numbers_in(unpacked(each).shown) for each in texts(batch, name)] for name in ("text", "kept")
-        )
-        differs = [one != other for one, other in zip(own, kept, strict=True)]
-        yield batch.select(["row"]).filter(pa.array(differs, pa.bool_()))
-
-
-def name_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the name that each page is dropped by."""
-    for batch in batches:
-        names = [filed_url(url) if is_url(url) else url for url in texts(batch, "url")]
-        columns = {"name": names, "repeats": batch.column("repeats"), "plain": [*map(is_plain, names)]}
-        yield batch_of(columns, "name string, repeats boolean, plain boolean")
+def with_other_numbers(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the pages whose text has other numbers than that of their canonical page."""
+    own, kept = (
+        [numbers_in(unpacked(each).shown) for each in texts(batch, name)] for name in ("text", "kept")
+    )
+    differs = [one != other for one, other in zip(own, kept, strict=True)]
+    return batch.select(["row"]).filter(pa.array(differs, pa.bool_()))
 
 
 def summarise(
-    grouped: DataFrame,
-    pairs: DataFrame,
-    read: DataFrame,
-    left_out: dict[str, int],
-    space: Workspace,
-    settings: AuditOptions,
+    grouped: DataFrame, pairs: DataFrame, read: DataFrame, left_out: dict[str, int], settings: AuditOptions
 ) -> dict[str, Any]:
-    """Write ``summary.json``: counts, and the hosts and clusters with the most; return it.
+    """Return the counts of ``summary.json``, and the largest clusters.
 
     *left_out* says how many of the pages *read* are not among those *grouped*, by reason.
     """
     counts = grouped.groupBy("verdict", "handled").agg(
-        F.count("*").alias("pages"), F.count("size").alias("clusters")
+        F.count("*").alias("pages"), F.count("size").alias("led")
     )
-    verdicts, handled = Counter[str](), Counter[str]()
-    clusters = 0
-    for row in counts.collect():
-        verdicts[row["verdict"]] += row["pages"]
-        clusters += row["clusters"]
-        if row["verdict"] in ("exact", "near"):
-            handled[row["handled"] or "to_fix"] += row["pages"]
-    of_hosts = [F.count(F.when(F.col("verdict") == name, 1)).alias(name) for name in VERDICTS]
-    order = [F.desc(F.col("exact") + F.col("near")), F.desc("pages"), F.col("host")]
-    hosts = grouped.groupBy("host").agg(F.count("*").alias("pages"), *of_hosts).orderBy(*order)
+    verdicts, handled, clusters = Counter[str](), Counter[str](), 0
+    for verdict, how, pages, led in counts.collect():
+        verdicts[verdict] += pages
+        clusters += led
+        if verdict in ("exact", "near"):
+            handled[how or "to_fix"] += pages
     largest = grouped.where("size is not null").orderBy(F.desc("size"), "rank").limit(LARGEST)
     failed = "kind <> 'page' or (reason is not null and reason <> 'no_text')"
     unread = read.where(failed).selectExpr(
@@ -177,7 +141,7 @@ def summarise(
     )
     skipped = dict(unread.groupBy("skipped").agg(F.sum("count")).collect())
     problems = skipped.pop(None, 0)
-    summary = {
+    return {
         "version": __version__,
         "settings": settings_of(settings),
         "pages": verdicts.total(),
@@ -187,22 +151,11 @@ def summarise(
         "pairs": dict(pairs.groupBy("kind").count().orderBy("kind").collect()),
         "skipped": dict(sorted((skipped | left_out).items())),
         "problems": problems,
-        "hosts": [row.asDict() for row in hosts.limit(LISTED).collect()],
         "largest_clusters": [
             {"cluster": place, **row.asDict()}
             for place, row in enumerate(largest.select("size", "canonical").collect())
         ],
     }
-    space.write_text(SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
-    return summary
-
-
-#: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
-_SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
-#: The names of what is kept, in the folder of an audit.
-SIGNATURES, SETTINGS = "signatures.parquet", "settings.json"
-#: Documents that are added to an index at a time.
-_ROWS = 1 << 14
 
 
 def start_session(master: str | None, settings: Mapping[str, str] | None) -> SparkSession:
@@ -319,7 +272,6 @@ def audit_paths(
     Starts a session on *master* with *spark_settings* unless there is one. *options* are the settings of
     `AuditOptions`, and besides:
 
-    - *alone*: how many edges between pages one task may join to components; more are joined in rounds.
     - *earlier*: folders of audits whose pages count, too. They are not read or signed again.
     - *overwrite*: whether results that are in *out* are replaced.
     - *watch*: a function that is told each step.
@@ -336,7 +288,6 @@ def _audit(
     read: Callable[[AuditOptions], DataFrame],
     out: str,
     *,
-    alone: int = ALONE,
     earlier: Sequence[str] = (),
     overwrite: bool = False,
     watch: Callable[[str], None] = lambda step: None,
@@ -357,24 +308,26 @@ def _audit(
     space.write_text(SETTINGS, json.dumps(content) + "\n")
     watch("sorting")
     pages, left_out = in_order(signed, space, settings)
-    if pages.isEmpty():
+    count = pages.count()
+    if not count:
         raise ConfigurationError("No pages: name what was crawled.")
     packed = signed.where("text is not null").select("id", "text")
     watch("boilerplate")
-    documents = named(pages, packed, space, settings)
+    documents = named(pages, count, packed, space, settings)
     watch("candidates")
-    alike = firsts(documents, space, settings)
-    pairs = judged(alike, candidates(alike, settings), documents, space, settings)
+    alike = firsts(documents, count, space, settings)
+    pairs = judged(alike, candidates(alike, count, settings), documents, space, settings)
     watch("components")
-    components = connected(pairs.where(REPEATS), space, alone)
+    components = connected(pairs.where(REPEATS), space)
     watch("canonical pages")
     ranks = ranked(documents, components, pairs.where("kind <> 'rejected'"), space, settings)
     watch("clusters")
-    found = clustered(documents, pairs, components, ranks, space, settings)
+    found = clustered(documents, count, pairs, components, ranks, space, settings)
     watch("writing")
     write_pages(found, write_clusters(found, space), space)
     write_pairs(found, pairs, space)
-    write_dropped(found, packed, space, settings)
-    summary = summarise(found, pairs, signed, left_out, space, settings)
+    write_dropped(found, packed, space)
+    summary = summarise(found, pairs, signed, left_out, settings)
+    space.write_text(SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     space.remove("work")
     return SparkAudit(spark, space.folder, summary)

@@ -40,7 +40,7 @@ elif not HERE:
     pytest.skip("needs PySpark and Java", allow_module_level=True)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-from scrapy_neardup.spark import SparkAudit, audit, audit_paths, make_index, start_session
+from scrapy_neardup.spark import SparkAudit, audit, audit_paths, clusters, frames, make_index, start_session
 from scrapy_neardup.spark.clusters import connected
 from scrapy_neardup.spark.frames import ROW_GROUP, Workspace
 from scrapy_neardup.spark.pairs import layout_for
@@ -51,6 +51,10 @@ TABLES = ("pages", "clusters", "pairs")
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    monkeypatch = pytest.MonkeyPatch()
+    # Small tables of groups, and components in rounds, as in large crawls.
+    monkeypatch.setattr(frames, "ROWS", 16)
+    monkeypatch.setattr(clusters, "ALONE", 100)
     session = start_session(
         "local[2]",
         {
@@ -67,6 +71,7 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+    monkeypatch.undo()
 
 
 def rounded(row: dict[str, Any]) -> dict[str, Any]:
@@ -95,12 +100,12 @@ def test_paths_in_parts_with_the_components_in_rounds(spark: SparkSession, tmp_p
     with audit_here(files, tmp_path / "here", seed=3, workers=1) as here:
         assert {"unique", "exact", "near", "template", "wall"} <= {*here.pages["verdict"].tolist()}
         assert len(here.boilerplate) == 1
-    found = audit_paths([str(file) for file in files], str(tmp_path / "spark"), seed=3, alone=0)
+    found = audit_paths([str(file) for file in files], str(tmp_path / "spark"), seed=3)
     for table in TABLES:
         assert rows_of(found, table) == rows_here(tmp_path / "here", table), table
     assert dropped(found) == (tmp_path / "here" / "drop.txt").read_text().splitlines()
     summary = json.loads((tmp_path / "here" / "summary.json").read_text())
-    for name in ("pages", "verdicts", "handled", "clusters", "pairs", "hosts", "largest_clusters"):
+    for name in ("pages", "verdicts", "handled", "clusters", "pairs", "largest_clusters"):
         assert found.summary[name] == summary[name], name
 
 
@@ -151,7 +156,7 @@ def test_components_in_rounds(spark: SparkSession, tmp_path: Path) -> None:
     edges = edges[edges[:, 0] != edges[:, 1]]
     frame = spark.createDataFrame(edges.tolist(), "a long, b long")
     space = Workspace(spark, str(tmp_path))
-    found = {row["row"]: row["component"] for row in connected(frame, space, alone=0).collect()}
+    found = {row["row"]: row["component"] for row in connected(frame, space).collect()}
     expected = components(300, edges)
     assert found == {page: expected[page] for page in np.unique(edges).tolist()}
 

@@ -53,10 +53,15 @@ _PLAIN_IDENTIFIER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<! )")
 
 def write(out: Path, audit: Audit) -> None:
     """Write all but the report. Raises OSError."""
-    tables = {"pages": pages_of, "clusters": clusters_of, "pairs": pairs_of, "problems": _problems_of}
+    tables = {
+        "pages": pages_of(audit.pages, audit.clusters),
+        "clusters": clusters_of(audit.pages, audit.clusters),
+        "pairs": pairs_of(audit),
+        "problems": _problems_of(audit),
+    }
     for name, rows in tables.items():
         with replacing(out / f"{name}.jsonl") as file:
-            file.writelines(_encoded(row) + "\n" for row in rows(audit))
+            file.writelines(_encoded(row) + "\n" for row in rows)
     with replacing(out / "drop.txt") as file:
         file.writelines(f"{url}\n" for url in dropped(audit))
     with replacing(out / "summary.json") as file:
@@ -83,11 +88,9 @@ def _values(table: NDArray[Any]) -> Iterator[Any]:
         yield from table[start : start + _ROWS].tolist()
 
 
-def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
+def pages_of(pages: NDArray[Any], clusters: NDArray[Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``pages.jsonl``: all pages in the order of their URLs."""
-    pages = audit.pages
-    urls, names = pages["url"], PAGES.names or ()
-    sizes = audit.clusters["size"]
+    urls, names, sizes = pages["url"], PAGES.names or (), clusters["size"]
     for row in _values(pages):
         page = dict(zip(names, row, strict=True))
         inside, compared = page["cluster"] >= 0, not math.isnan(page["similarity"])
@@ -109,13 +112,13 @@ def pages_of(audit: Audit) -> Iterator[dict[str, Any]]:
         }
 
 
-def clusters_of(audit: Audit) -> Iterator[dict[str, Any]]:
+def clusters_of(pages: NDArray[Any], clusters: NDArray[Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``clusters.jsonl``: the largest first; of the members the canonical page first."""
-    pages, urls = audit.pages, audit.pages["url"]
+    urls = pages["url"]
     rows = np.flatnonzero(pages["cluster"] >= 0)
     rows = rows[np.lexsort((pages["rank"][rows], pages["cluster"][rows]))]
-    ends = np.cumsum(audit.clusters["size"]).tolist()
-    for number, (canonical, size, *counts) in enumerate(_values(audit.clusters)):
+    ends = np.cumsum(clusters["size"]).tolist()
+    for number, (canonical, size, *counts) in enumerate(_values(clusters)):
         members = urls[rows[ends[number] - size : ends[number]]].tolist()
         yield {
             "cluster": number,
@@ -156,9 +159,7 @@ def dropped(audit: Audit) -> list[str]:
     """
     pages = audit.pages
     urls, kept = pages["url"], pages["canonical"]
-    alike = pages["similarity"] >= np.float32(audit.settings.drop_similarity)
-    found = (pages["verdict"] == "exact") | (np.isin(pages["verdict"], ("near", "part")) & alike)
-    found &= ~pages["renamed"] & ~pages["noindex"][kept]
+    found = repeating(pages, audit.settings)
     for row in np.flatnonzero(found & (pages["verdict"] != "exact")).tolist():
         found[row] = not (
             only_numbers_differ(urls[row], urls[kept[row]])
@@ -167,8 +168,16 @@ def dropped(audit: Audit) -> list[str]:
     # A name stays if any page of it does. A revisit is the text of its canonical page once more.
     names: dict[bool, set[str]] = {True: set(), False: set()}
     for url, repeat in zip(urls.tolist(), found.tolist(), strict=True):
-        names[repeat].add(filed_url(url) if is_url(url) else url)
+        names[repeat].add(name_of(url))
     return sorted(name for name in names[True] - names[False] if is_plain(name))
+
+
+def repeating(pages: NDArray[Any], settings: AuditOptions) -> NDArray[np.bool_]:
+    """Tell which *pages* can be dropped, unless they are of a series; bool[n]."""
+    alike = pages["similarity"] >= np.float32(settings.drop_similarity)
+    found = (pages["verdict"] == "exact") | (np.isin(pages["verdict"], ("near", "part")) & alike)
+    flags: NDArray[np.bool_] = found & ~pages["renamed"] & ~pages["noindex"][pages["canonical"]]
+    return flags
 
 
 def only_numbers_differ(one: str, other: str) -> bool:
@@ -184,6 +193,11 @@ def numbers_in(text: str) -> Counter[str]:
 def is_url(name: str) -> bool:
     """Tell whether *name* is the URL of a page on the web."""
     return bool(_URL.match(name))
+
+
+def name_of(url: str) -> str:
+    """Return what drop.txt calls a page by."""
+    return filed_url(url) if is_url(url) else url
 
 
 def is_plain(name: str) -> bool:

@@ -130,7 +130,7 @@ def test_a_full_disk_leaves_the_older_file(tmp_path: Path, monkeypatch: pytest.M
     with audit(path, tmp_path / "out"):
         before = (tmp_path / "out" / "pages.jsonl").read_bytes()
 
-    def full(found: Any) -> Any:
+    def full(*found: Any) -> Any:
         yield {"url": "half"}
         raise OSError(28, "No space left on device")
 
