@@ -7,150 +7,17 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import random
 
-#: What words are made of, and what stands between them.
+#: What words are made of: parts, or characters in scripts without spaces.
 SCRIPTS = {
-    "en": (
-        [
-            "bar",
-            "den",
-            "fel",
-            "gor",
-            "hil",
-            "ker",
-            "lom",
-            "mas",
-            "nor",
-            "pel",
-            "ric",
-            "sto",
-            "tan",
-            "vel",
-            "wes",
-        ],
-        " ",
-    ),
-    "de": (
-        [
-            "bau",
-            "dorf",
-            "feld",
-            "gart",
-            "haus",
-            "kirch",
-            "lauf",
-            "müh",
-            "nord",
-            "reich",
-            "stein",
-            "tal",
-            "über",
-            "wald",
-            "zeit",
-        ],
-        " ",
-    ),
-    "fr": (
-        [
-            "beau",
-            "cha",
-            "dour",
-            "fleur",
-            "gran",
-            "jour",
-            "lac",
-            "mont",
-            "neuf",
-            "pré",
-            "roux",
-            "sain",
-            "tour",
-            "vil",
-            "éta",
-        ],
-        " ",
-    ),
-    "es": (
-        [
-            "alma",
-            "cor",
-            "del",
-            "flor",
-            "gue",
-            "llan",
-            "mar",
-            "niñ",
-            "oro",
-            "pue",
-            "rio",
-            "sol",
-            "tier",
-            "val",
-            "zar",
-        ],
-        " ",
-    ),
-    "pl": (
-        [
-            "brze",
-            "czar",
-            "dąb",
-            "gró",
-            "jas",
-            "kow",
-            "łąk",
-            "mił",
-            "now",
-            "pol",
-            "ryb",
-            "sta",
-            "świ",
-            "wod",
-            "żół",
-        ],
-        " ",
-    ),
-    "ru": (
-        [
-            "бел",
-            "вод",
-            "гор",
-            "дом",
-            "зим",
-            "кра",
-            "лес",
-            "мор",
-            "нов",
-            "пол",
-            "реч",
-            "сол",
-            "тих",
-            "час",
-            "ясн",
-        ],
-        " ",
-    ),
-    "zh": (list("安北城大东福高海江金开林明南平青山石天文西新阳中"), ""),
-    "ja": (list("あいうえかきくこさしすたちつてとなにのはひふまみもやらりるれわ"), ""),
-    "ar": (
-        [
-            "باب",
-            "دار",
-            "زهر",
-            "شمس",
-            "طير",
-            "عين",
-            "قمر",
-            "نهر",
-            "وادي",
-            "بحر",
-            "جبل",
-            "رمل",
-            "ليل",
-            "نور",
-            "سهل",
-        ],
-        " ",
-    ),
+    "en": "bar den fel gor hil ker lom mas nor pel ric sto tan vel wes".split(),
+    "de": "bau dorf feld gart haus kirch lauf müh nord reich stein tal über wald zeit".split(),
+    "fr": "beau cha dour fleur gran jour lac mont neuf pré roux sain tour vil éta".split(),
+    "es": "alma cor del flor gue llan mar niñ oro pue rio sol tier val zar".split(),
+    "pl": "brze czar dąb gró jas kow łąk mił now pol ryb sta świ wod żół".split(),
+    "ru": "бел вод гор дом зим кра лес мор нов пол реч сол тих час ясн".split(),
+    "zh": list("安北城大东福高海江金开林明南平青山石天文西新阳中"),
+    "ja": list("あいうえかきくこさしすたちつてとなにのはひふまみもやらりるれわ"),
+    "ar": "باب دار زهر شمس طير عين قمر نهر وادي بحر جبل رمل ليل نور سهل".split(),
 }
 KINDS = ("product", "job", "event", "timetable", "recipe")
 
@@ -171,7 +38,7 @@ class Maker:
 
     def __init__(self, kind: str, language: str, dice: random.Random) -> None:
         self._kind, self._dice = kind, dice
-        self._parts, self._space = SCRIPTS[language]
+        self._parts, self._space = SCRIPTS[language], "" if language in ("zh", "ja") else " "
         self._labels = [self.word() for _ in range(8)]
         self._description = "\n".join(self._paragraph() for _ in range(4))
         self._title = self.name()
@@ -192,36 +59,24 @@ class Maker:
         return self._space.join(self.word() for _ in range(40)) + "."
 
     def _lines(self) -> list[str]:
-        a, b, c, d, *_ = self._labels
-        number = self._dice.randint
+        number, word = self._dice.randint, self.word
+        a, b, c, *_ = self._labels
         time = f"{number(6, 22)}:{number(0, 59):02}"
-        if self._kind == "product":
-            code = f"{self._dice.choice('KLMNP')}{number(10000, 99999)}"
-            return [
+        date = f"20{number(20, 40)}-{number(1, 12):02}-{number(1, 28):02}"
+        code = f"{self._dice.choice('KLMNP')}{number(10000, 99999)}"
+        return {
+            "product": [
                 self.name(),
                 f"{a} {number(5, 999)}.{number(0, 99):02} €",
                 f"{b}: {code}",
                 f"{c}: {number(100, 2000)} g",
-            ]
-        if self._kind == "job":
-            return [
-                f"{a}: {self.word()}",
-                f"{b}: {number(100000, 999999)}",
+            ],
+            "job": [
+                f"{a}: {word()}",
+                f"{b}: {number(10**5, 10**6)}",
                 f"{c}: {number(30, 90)}.{number(100, 999)} €",
-            ]
-        if self._kind == "event":
-            return [
-                f"{a}: 20{number(20, 40)}-{number(1, 12):02}-{number(1, 28):02}",
-                f"{b}: {time}",
-                f"{c}: {self.word()}",
-            ]
-        if self._kind == "timetable":
-            return [
-                f"{stop} {number(5, 23):02}:{number(0, 59):02} {number(5, 23):02}:{number(0, 59):02}"
-                for stop in self._labels
-            ]
-        return [
-            *(f"{number(10, 900)} g {self.word()}" for _ in range(3)),
-            f"{a}: {number(10, 90)} min",
-            f"{d}: {self.word()}",
-        ]
+            ],
+            "event": [f"{a}: {date}", f"{b}: {time}", f"{c}: {word()}"],
+            "timetable": [f"{stop} {number(5, 23):02}:{number(0, 59):02} {time}" for stop in self._labels],
+            "recipe": [*(f"{number(10, 900)} g {word()}" for _ in range(3)), f"{a}: {number(10, 90)} min"],
+        }[self._kind]
