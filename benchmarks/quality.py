@@ -14,10 +14,10 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from suite.labelled_sets import DEFAULT, SETS, Loaded, Set, load
+from suite.labelled_sets import DEFAULT, SETS, Loaded, load
 from suite.ways import COLUMNS, OWN, shares
 
 from scrapy_neardup.audit.evaluate import rows_of
@@ -26,68 +26,82 @@ from scrapy_neardup.audit.pairs import Groups, compare_all
 from scrapy_neardup.audit.settings import AuditOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 BEGIN, END = "<!-- begin: make quality -->\n", "<!-- end: make quality -->\n"
-#: Which pairs of a label and a kind are judged duplicate, bool[seeds] each.
-Kinds = dict[tuple[str, str], list[np.ndarray]]
 LABELS = {"3": "3 same", "2": "2 near", "1": "1 part", "0": "0 other", "": "–"}
+#: Which pairs are judged duplicate by each column, bool[pairs] for each seed.
+Judged = dict[str, list[np.ndarray]]
 
 
-def table(each: Set, loaded: Loaded, seeds: int, kinds_of_all: Kinds) -> Iterator[str]:
-    """Yield the lines of a set's table; add what the default finds to *kinds_of_all*."""
-    pairs = loaded.pairs
-    columns: dict[str, list[np.ndarray]] = {}
-    for column in COLUMNS:
-        columns |= shares(loaded, column, seeds)
-    for row, key in enumerate(zip(pairs.label, pairs.kind, strict=True)):
-        kinds_of_all.setdefault(key, []).append(np.array([each[row] for each in columns["default"]]))
-    groups: dict[tuple[str, str], list[int]] = {}
-    kinds = {
-        label: {k for la, k in zip(pairs.label, pairs.kind, strict=True) if la == label} for label in LABELS
-    }
-    for row, (label, kind) in enumerate(zip(pairs.label, pairs.kind, strict=True)):
-        groups.setdefault((label, kind), []).append(row)
-        if label in ("3", "2", "0") and len(kinds[label]) > 1:
-            groups.setdefault((label, "**all**"), []).append(row)
-        if label in ("3", "2", "0") and loaded.languages[row]:
-            groups.setdefault((label, f"*{loaded.languages[row]}*"), []).append(row)
-    order = sorted(groups, key=lambda key: (list(LABELS).index(key[0]), key[1]))
-    yield f"### {each.name}\n"
-    own = [title for title in columns if title in OWN]
-    for titles in (own, [title for title in columns if title not in own]):
-        yield f"| label | kind | pairs | {' | '.join(titles)} |"
-        yield "|---|---|---|" + "---|" * len(titles)
-        for label, kind in order:
-            # Of other schemes and extractors, a label is one row.
-            if titles is not own and kind != "**all**" and len(kinds[label]) > 1:
-                continue
-            rows = np.array(groups[label, kind])
-            cells = " | ".join(cell(columns[title], rows) for title in titles)
-            yield f"| {LABELS[label]} | {kind} | {len(rows)} | {cells} |"
-        yield ""
+class Group(NamedTuple):
+    """Pairs that make a row of a table."""
+
+    set: str
+    label: str
+    kind: str
+    #: Rows of pairs: int64[n].
+    rows: np.ndarray
+    judged: Judged
+
+    @property
+    def head(self) -> str:
+        """What a row begins with."""
+        kind = f" {self.kind}" if self.label == "" else ""
+        return f"| {self.set} | {LABELS[self.label]}{kind} | {len(self.rows)} |"
 
 
-def all_kinds(found: Kinds, seeds: int) -> Iterator[str]:
-    """Yield a table of the default settings, by kinds of pairs in all sets, and how much seeds differ."""
-    yield "### All sets by kind, default settings\n"
-    yield f"| label | kind | pairs | mean of {seeds} seeds | least | greatest | differ between seeds |"
-    yield "|---" * 7 + "|"
-    for label, kind in sorted(found, key=lambda key: (list(LABELS).index(key[0]), key[1])):
-        judged = np.array(found[label, kind])  # bool[pairs, seeds]
-        shares = judged.mean(axis=0)
-        unsteady = (judged.any(axis=1) & ~judged.all(axis=1)).sum()
-        cells = f"{shares.mean():.3f} | {shares.min():.3f} | {shares.max():.3f} | {unsteady}"
-        yield f"| {LABELS[label]} | {kind} | {len(judged)} | {cells} |"
+def by_label(name: str, loaded: Loaded, judged: Judged) -> Iterator[Group]:
+    """Yield the groups of a set by label; by kind where it has no labels."""
+    labels, kinds = np.array(loaded.pairs.label), np.array(loaded.pairs.kind)
+    for label in ("3", "2", "0"):
+        if (labels == label).any():
+            yield Group(name, label, "", np.flatnonzero(labels == label), judged)
+    for kind in () if labels.any() else sorted({*kinds}):
+        yield Group(name, "", kind, np.flatnonzero(kinds == kind), judged)
+
+
+def by_set(groups: Sequence[Group], own: bool) -> Iterator[str]:
+    """Yield a table of the columns of the default settings, if they are its *own*, or of the others."""
+    titles = [
+        title for title in dict.fromkeys(t for each in groups for t in each.judged) if (title in OWN) == own
+    ]
+    yield f"### {'The default settings, and without one of their parts' if own else 'Other settings'}\n"
+    yield f"| set | label | pairs | {' | '.join(titles)} |"
+    yield "|---" * (3 + len(titles)) + "|"
+    for each in groups:
+        cells = (cell(each.judged.get(title, []), each.rows) for title in titles)
+        yield f"{each.head} {' | '.join(cells)} |"
     yield ""
 
 
-def cell(found: list[np.ndarray], rows: np.ndarray) -> str:
-    values = [float(each[rows].mean()) for each in found]
-    if not values:
-        return ""
-    text = f"{np.mean(values):.3f}"
-    return text if len(values) == 1 else f"{text} ({min(values):.3f}–{max(values):.3f})"
+def cell(judged: Sequence[np.ndarray], rows: np.ndarray) -> str:
+    """Return the share that is judged duplicate, with the least and greatest of seeds if these differ."""
+    values = [float(each[rows].mean()) for each in judged]
+    shown = [f"{each:.3f}" for each in ([np.mean(values), min(values), max(values)] if values else ())]
+    return shown[0] + (f" ({shown[1]}–{shown[2]})" if shown[1] != shown[2] else "") if shown else ""
+
+
+def by_kind(sets: Sequence[tuple[Loaded, Judged]]) -> Iterator[str]:
+    """Yield a table of the default settings by kinds and languages of pairs in all sets."""
+    found: dict[tuple[str, str], list[np.ndarray]] = {}
+    for loaded, judged in sets:
+        pairs = zip(loaded.pairs.label, loaded.pairs.kind, loaded.languages, strict=True)
+        for row, (label, kind, language) in enumerate(pairs):
+            for name in (kind, f"*{language}*") if language else (kind,):
+                found.setdefault((label, name), []).append(
+                    np.array([each[row] for each in judged["default"]])
+                )
+    yield "### The default settings, by kinds and languages of pairs in all sets\n"
+    yield "| label | kind | pairs | default | pairs that differ between seeds |"
+    yield "|---" * 5 + "|"
+    for label, kind in sorted(found, key=lambda key: ([*LABELS].index(key[0]), key[1])):
+        if label:
+            each = np.array(found[label, kind]).T  # bool[seeds, pairs]
+            unsteady = (each.any(axis=0) & ~each.all(axis=0)).sum()
+            share = cell(each, np.arange(each.shape[1]))
+            yield f"| {LABELS[label]} | {kind} | {each.shape[1]} | {share} | {unsteady} |"
+    yield ""
 
 
 def every_pair(loaded: Loaded) -> Iterator[str]:
@@ -99,10 +113,10 @@ def every_pair(loaded: Loaded) -> Iterator[str]:
     planted = {(min(x, y), max(x, y)) for x, y in zip(a.tolist(), b.tolist(), strict=True)}
     near = found.judgement.near
     pairs = set(zip(found.a[near].tolist(), found.b[near].tolist(), strict=True))
+    count = len(texts) * (len(texts) - 1) // 2
     yield (
-        f"Of all {len(texts) * (len(texts) - 1) // 2:,} pairs of its {len(texts):,} documents, default "
-        f"settings: {len(planted & pairs)} of {len(planted)} planted ones found, {len(pairs - planted)} "
-        "others.\n"
+        f"Of all {count:,} pairs of documents in minhash_tutorial the default settings take {len(pairs):,} for "
+        f"copies: {len(planted & pairs)} of the {len(planted)} planted ones, {len(pairs - planted)} others.\n"
     )
 
 
@@ -115,21 +129,23 @@ def main() -> None:
     )
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
+    groups: list[Group] = []
+    sets: list[tuple[Loaded, Judged]] = []
     lines: list[str] = []
-    kinds: Kinds = {}
     for each in SETS:
         folder = options.data / each.name
         if not folder.is_dir():
             sys.exit(f"{folder} is missing: name the folder that has the labelled sets with --data.")
-        loaded = load(each, folder)
-        new = [*table(each, loaded, options.seeds, kinds)]
+        loaded, judged = load(each, folder), Judged()
+        for column in COLUMNS:
+            judged |= shares(loaded, column, options.seeds)
+        print(each.name, flush=True)
+        groups += by_label(each.name, loaded, judged)
+        sets.append((loaded, judged))
         if each.name == "minhash_tutorial":
-            new += every_pair(loaded)
-        print("\n".join(new), flush=True)
-        lines += new
-    new = [*all_kinds(kinds, options.seeds)]
-    print("\n".join(new))
-    lines += new
+            lines += every_pair(loaded)
+    lines = [*by_set(groups, own=True), *by_set(groups, own=False), *lines, *by_kind(sets)]
+    print("\n".join(lines))
     if options.write:
         text = options.write.read_text(encoding="utf-8")
         before, rest = text.split(BEGIN)
