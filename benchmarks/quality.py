@@ -115,7 +115,7 @@ def every_pair(loaded: Loaded) -> Iterator[str]:
     pairs = set(zip(found.a[near].tolist(), found.b[near].tolist(), strict=True))
     count = len(texts) * (len(texts) - 1) // 2
     yield (
-        f"Of all {count:,} pairs of documents in minhash_tutorial the default settings take {len(pairs):,} for "
+        f"Of all {count:,} pairs in minhash_tutorial the default settings take {len(pairs):,} for "
         f"copies: {len(planted & pairs)} of the {len(planted)} planted ones, {len(pairs - planted)} others.\n"
     )
 

@@ -9,15 +9,15 @@ if TYPE_CHECKING:
 
 #: What words are made of: parts, or characters in scripts without spaces.
 SCRIPTS = {
-    "en": "bar den fel gor hil ker lom mas nor pel ric sto tan vel wes".split(),
-    "de": "bau dorf feld gart haus kirch lauf müh nord reich stein tal über wald zeit".split(),
-    "fr": "beau cha dour fleur gran jour lac mont neuf pré roux sain tour vil éta".split(),
-    "es": "alma cor del flor gue llan mar niñ oro pue rio sol tier val zar".split(),
-    "pl": "brze czar dąb gró jas kow łąk mił now pol ryb sta świ wod żół".split(),
-    "ru": "бел вод гор дом зим кра лес мор нов пол реч сол тих час ясн".split(),
-    "zh": list("安北城大东福高海江金开林明南平青山石天文西新阳中"),
-    "ja": list("あいうえかきくこさしすたちつてとなにのはひふまみもやらりるれわ"),
-    "ar": "باب دار زهر شمس طير عين قمر نهر وادي بحر جبل رمل ليل نور سهل".split(),
+    "en": "bar den fel gor hil ker lom mas nor pel ric sto tan vel wes",
+    "de": "bau dorf feld gart haus kirch lauf müh nord reich stein tal über wald zeit",
+    "fr": "beau cha dour fleur gran jour lac mont neuf pré roux sain tour vil éta",
+    "es": "alma cor del flor gue llan mar niñ oro pue rio sol tier val zar",
+    "pl": "brze czar dąb gró jas kow łąk mił now pol ryb sta świ wod żół",
+    "ru": "бел вод гор дом зим кра лес мор нов пол реч сол тих час ясн",
+    "zh": "安北城大东福高海江金开林明南平青山石天文西新阳中",
+    "ja": "あいうえかきくこさしすたちつてとなにのはひふまみもやらりるれわ",
+    "ar": "باب دار زهر شمس طير عين قمر نهر وادي بحر جبل رمل ليل نور سهل",
 }
 KINDS = ("product", "job", "event", "timetable", "recipe")
 
@@ -38,7 +38,8 @@ class Maker:
 
     def __init__(self, kind: str, language: str, dice: random.Random) -> None:
         self._kind, self._dice = kind, dice
-        self._parts, self._space = SCRIPTS[language], "" if language in ("zh", "ja") else " "
+        self._space = " " if " " in SCRIPTS[language] else ""
+        self._parts = SCRIPTS[language].split() if self._space else SCRIPTS[language]
         self._labels = [self.word() for _ in range(8)]
         self._description = "\n".join(self._paragraph() for _ in range(4))
         self._title = self.name()
