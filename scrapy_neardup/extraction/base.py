@@ -21,23 +21,21 @@ Reason = Literal["no_text", "not_text", "timeout", "crash", "memory", "failed"]
 
 
 class Extractor(Protocol):
-    """Main text of an HTML page: paragraphs separated by newlines; None or "" if there is none.
+    """Main text of an HTML page: paragraphs, one a line, perhaps as a `MainText`; None or "" if it has none.
 
-    A `MainText` also tells what the page is called, and its short lines.
-
-    The answer must depend on nothing but the page: two pages with the same body are extracted once, whatever
-    their URLs.
+    The answer must depend on nothing but the page: of two with the same body one is extracted, whatever the
+    URLs.
     """
 
     @property
     def identity(self) -> str:
-        """Name, version and options. Texts of extractors with different identities do not compare."""
+        """Name, version and options."""
 
     def __call__(self, html: str, url: str | None) -> str | MainText | None: ...
 
 
 class Signer(Protocol):
-    """The part of a ``Fingerprinter`` that a worker process uses; it is pickled to get there."""
+    """The part of a ``Fingerprinter`` that a worker process uses; it is pickled."""
 
     def signature(self, text: str | MainText) -> Signature: ...
 
@@ -46,7 +44,6 @@ class TextOnly:
     """The `Signer` for those who want texts alone."""
 
     def signature(self, text: str | MainText) -> Signature:
-        """Return an empty signature."""
         from scrapy_neardup.fingerprint import Signature
 
         return Signature(0, b"", 0, 0, b"", b"")

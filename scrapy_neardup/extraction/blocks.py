@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import itemgetter
 from typing import TYPE_CHECKING, Literal
 
 import regex
 from lxml import etree
 
-from scrapy_neardup.fingerprint.main_text import quoted_lines
+from scrapy_neardup.fingerprint.main_text import parted
 from scrapy_neardup.fingerprint.paragraphs import ends_sentence, is_paragraph, length
 
 if TYPE_CHECKING:
@@ -190,19 +189,14 @@ class _Walk:
                 self._href = self._link
 
     def _finish(self) -> None:
-        """Make a block of what was gathered, or several of a letter that quotes another one."""
+        """Make a block of what was gathered, and others of what a letter quotes."""
         if not self._text:  # most elements hold others, and nothing between them
             return
         gathered = "".join(self._text)
-        lines = gathered.split("\n") if self._preformatted and ">" in gathered else []
-        quoted = quoted_lines(lines)
-        if any(quoted):
-            for quotes, group in itertools.groupby(zip(quoted, lines, strict=True), key=itemgetter(0)):
-                part = [line for _, line in group]
-                for text in part if quotes else [" ".join(part)]:
-                    self._add_block(text, 0, quoted=quotes)
-        else:
-            self._add_block(gathered, self._linked)
+        own, quoted = parted(gathered) if self._preformatted else (gathered, "")
+        for line in quoted.split("\n"):
+            self._add_block(line, 0, quoted=True)
+        self._add_block(own, self._linked)
         self._text.clear()
         self._linked = 0
         self._href = ""

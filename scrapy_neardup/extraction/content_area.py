@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-#: Separates the identity of an extractor from the areas, as JSON.
-_AND = "; content area "
-
 
 @dataclass(frozen=True)
 class ContentArea:
@@ -56,8 +53,8 @@ class ContentArea:
                     element.tail = "\n"
 
     def identity(self, extractor: str) -> str:
-        """Return the identity of texts that an extractor with the identity *extractor* finds in this area."""
-        return extractor + _AND + json.dumps(asdict(self)) if self else extractor
+        """Return the identity of *extractor* (an identity, too) in this area."""
+        return f"{extractor}; content area {json.dumps(asdict(self))}" if self else extractor
 
 
 #: All of a page.
@@ -81,14 +78,11 @@ def _compiled(selector: str) -> CSSSelector:
 def _matches(root: _Element, selectors: Sequence[str]) -> list[_Element]:
     """Return the outermost elements in *root* that one of *selectors* matches, in the order of the page."""
     every = {element for selector in selectors for element in _compiled(selector)(root)}
-    found, inside = [], 0
-    for event, element in etree.iterwalk(root, events=("start", "end")) if every else ():
-        if element not in every:
-            continue
-        if event == "end":
-            inside -= 1
-            continue
-        if not inside:
+    found, within = [], set[object]()
+    for element in root.iter() if every else ():
+        if element.getparent() in within:
+            within.add(element)
+        elif element in every:
             found.append(element)
-        inside += 1
+            within.add(element)
     return found

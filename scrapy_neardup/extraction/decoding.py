@@ -33,21 +33,17 @@ _BAD_SHARE = 0.002
 _SURELY = 32
 _SAMPLE = 1 << 16  # bytes
 #: Codecs of Python that are no charsets: they raise an error, or make something else of a page.
-_NO_CHARSETS = frozenset(
-    (
-        "base64", "bz2", "charmap", "hex", "idna", "punycode", "quopri", "raw-unicode-escape", "rot-13",
-        "undefined", "unicode-escape", "uu", "zlib",
-    )
-)  # fmt: skip
-
+_NO_CHARSETS = frozenset((
+    "base64", "bz2", "charmap", "hex", "idna", "punycode", "quopri", "raw-unicode-escape", "rot-13",
+    "undefined", "unicode-escape", "uu", "zlib",
+))  # fmt: skip
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"))
 
 _MAGIC = (
     b"%PDF-", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"BZh",
-    b"Rar!",
-    b"\xfd7zXZ\x00", b"7z\xbc\xaf\x27\x1c", b"\x28\xb5\x2f\xfd", b"RIFF", b"OggS", b"ID3", b"\x7fELF",
-    b"MZ\x90",
-    b"wOFF", b"wOF2", b"\x00\x00\x01\x00", b"\xd0\xcf\x11\xe0", b"II*\x00", b"MM\x00*", b"{\\rtf", b"%!PS",
+    b"Rar!", b"\xfd7zXZ\x00", b"7z\xbc\xaf\x27\x1c", b"\x28\xb5\x2f\xfd", b"RIFF", b"OggS", b"ID3",
+    b"\x7fELF", b"MZ\x90", b"wOFF", b"wOF2", b"\x00\x00\x01\x00", b"\xd0\xcf\x11\xe0", b"II*\x00",
+    b"MM\x00*", b"{\\rtf", b"%!PS",
 )  # fmt: skip
 #: Control characters that no text has; escape is part of ISO-2022-JP.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f\ufffd]")
@@ -97,12 +93,13 @@ def decode_as_declared(
     If much of it is UTF-8 it is that, whatever it declares. *otherwise* names the charset of a page that
     declares none.
     """
-    if read_bom(body)[0] is None and _is_surely_utf8(body):
+    marked = read_bom(body)[0] is not None
+    if not marked and (_beyond_characters(body) or 0) >= _SURELY:  # as pages are that a crawler has saved
         return "utf-8", body.decode("utf-8", "replace")
     declared = http_content_type_encoding(content_type)
     if declared in _NO_CHARSETS:
         content_type = declared = None
-    if declared is None and read_bom(body)[0] is None and html_body_declared_encoding(body) in _NO_CHARSETS:
+    if declared is None and not marked and html_body_declared_encoding(body) in _NO_CHARSETS:
         charset = otherwise(body)
         return charset, body.decode(charset, "replace")
     return html_to_unicode(content_type, body, auto_detect_fun=otherwise)
@@ -110,7 +107,7 @@ def decode_as_declared(
 
 def detect(body: bytes) -> str:
     """Return the name of the likeliest charset of a page that does not declare one."""
-    if _more_than_characters(body, strays=True) is not None:
+    if _beyond_characters(body, strays=True) is not None:
         return "utf-8"
     # Tags and scripts are ASCII in every page, and hide the letters that tell charsets apart.
     sample = _MARKUP.sub(b" ", body[: 4 * _SAMPLE])[:_SAMPLE]
@@ -118,13 +115,7 @@ def detect(body: bytes) -> str:
     return best.encoding if best is not None else "cp1252"
 
 
-def _is_surely_utf8(body: bytes) -> bool:
-    """Recognise UTF-8 that may be declared as another charset, as pages are that a crawler has saved anew."""
-    more = _more_than_characters(body, strays=False)
-    return more is not None and more >= _SURELY
-
-
-def _more_than_characters(body: bytes, *, strays: bool) -> int | None:
+def _beyond_characters(body: bytes, *, strays: bool = False) -> int | None:
     """Return how many more bytes than characters *body* has if it is UTF-8, None if it is not.
 
     A page that was cut is still UTF-8, and so is one with *strays*, bytes of no character far into good
@@ -141,9 +132,6 @@ def _utf16(body: bytes) -> str | None:
     """Recognise UTF-16 without a mark: in the markup that a page begins with, every other byte is zero."""
     head = body[:128]
     even, odd = head[0::2].count(0), head[1::2].count(0)
-    few, many = len(head) * 0.02, len(head) * 0.15
-    if even <= few and odd >= many:
-        return "utf-16-le"
-    if odd <= few and even >= many:
-        return "utf-16-be"
-    return None
+    if max(even, odd) < 0.15 * len(head) or min(even, odd) > 0.02 * len(head) or not head:
+        return None
+    return "utf-16-be" if even > odd else "utf-16-le"

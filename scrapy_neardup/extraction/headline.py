@@ -22,9 +22,8 @@ _SHARED = regex.compile(
     r"""\b(?:property|name)\s*+=\s*+["']?+og:title(?![\w:\-])""", regex.IGNORECASE | regex.V1
 )
 _CONTENT = regex.compile(r"""\bcontent\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""", regex.IGNORECASE | regex.V1)
-#: A headline has at least and at most so many letters; and so much of it is in the title, of an h1 less.
-_HEADLINE, _LONGEST_HEADLINE, _HEADLINE_IN_TITLE, _H1_IN_TITLE = 8, 300, 0.7, 0.5
-
+#: A headline has at least and at most so many letters, and at least this share of its words is in a title.
+_HEADLINE, _LONGEST_HEADLINE, _IN_TITLE = 8, 300, 0.6
 _WORD = regex.compile(r"\p{Han}|[\p{L}\p{N}--\p{Han}]+", regex.V1)
 
 
@@ -47,25 +46,18 @@ def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
     known = {word for name in names for word in _WORD.findall(name.lower())}
     if not known:
         return next((number for number, block in enumerate(blocks) if block.tag == "h1"), None)
-    best, found = 0.0, None
-    for number, block in enumerate(blocks):
-        if (score := _likeness(block, known)) > best:
-            best, found = score, number
-    return found
+    scores = [_likeness(block, known) for block in blocks]
+    best = max(scores, default=0.0)
+    return scores.index(best) if best else None
 
 
 def _likeness(block: Block, known: set[str]) -> float:
     """Return how much *block* is like a headline by the words *known* from titles; 0 if it is none."""
-    of_a_menu = block.is_link and block.region and not block.heading
-    if (
-        not _HEADLINE <= block.letters <= _LONGEST_HEADLINE
-        or block.region in ("comments", "foot")
-        or of_a_menu
-    ):
+    if not _HEADLINE <= block.letters <= _LONGEST_HEADLINE or block.region in ("comments", "foot"):
         return 0.0
     words = _WORD.findall(block.text.lower())
     shared = [word for word in words if word in known]
-    if len(shared) < (_H1_IN_TITLE if block.tag == "h1" else _HEADLINE_IN_TITLE) * len(words):
+    if len(shared) < _IN_TITLE * len(words):
         return 0.0
     score = length("".join(shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
     return score * (0.5 if block.region else 1) * (0.5 if block.is_link else 1)

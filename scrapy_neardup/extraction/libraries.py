@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import html as htmllib
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import regex
-import trafilatura
 
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import SENTENCE, is_paragraph, length
@@ -20,8 +20,7 @@ from .headline import titles
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Name and version.
-IDENTITY = "sentences 4"
+_IDENTITY = "sentences 4"
 
 # All in letters, see `length`. Of all visible text, which has all of the page's boilerplate, only paragraphs
 # of this length count.
@@ -62,30 +61,21 @@ class Plain:
     identity = "plain 2"
 
     def __call__(self, html: str, url: str | None) -> MainText:
-        return MainText(self.text(html), " ".join(titles(html)))
-
-    def text(self, html: str) -> str:
-        """Return all visible text of a page."""
-        # A newline in the source is a space to the reader, so only tags may break lines.
-        flat = " ".join(html.split())
-        text = htmllib.unescape(_MARKUP.sub(_replacement, flat))
-        lines = (" ".join(line.split()) for line in text.split("\n"))
-        return "\n".join(line for line in lines if line)
+        return MainText(visible_text(html), " ".join(titles(html)))
 
 
-def _replacement(match: regex.Match[str]) -> str:
-    return _REPLACEMENTS.get(match.lastgroup, " ")
-
-
-_plain = Plain()
+def visible_text(html: str) -> str:
+    """Return all visible text of a page."""
+    # A newline in the source is a space to the reader, so only tags may break lines.
+    flat = " ".join(html.split())
+    text = htmllib.unescape(_MARKUP.sub(lambda match: _REPLACEMENTS.get(match.lastgroup, " "), flat))
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return "\n".join(line for line in lines if line)
 
 
 def main_text(extracted: str, html: str) -> MainText | None:
-    """Return the main text of the page *html* of which an extractor found *extracted*.
-
-    Returns None if there is no text.
-    """
-    text, details = divided(extracted, lambda: _plain.text(html))
+    """Return the main text of the page *html* of which an extractor found *extracted*, or None."""
+    text, details = divided(extracted, lambda: visible_text(html))
     return MainText(text, " ".join(titles(html)), details) if text else None
 
 
@@ -123,42 +113,36 @@ def _sentences(text: str, least: int = SENTENCE) -> tuple[list[str], int]:
 
 
 class Trafilatura:
-    """The article, without the comments, as Trafilatura's own rules find it, and of that the `sentences`.
+    """The sentences of the article, without the comments, as Trafilatura's own rules find it.
 
-    Its fallbacks to other extractors (``fast=False``) take 10 ms more a page and let two copies of a text
-    differ more often. Never with ``deduplicate``: its answers would depend on the pages that went before.
+    Its fallbacks (``fast=False``) let two copies of a text differ more often. Never with ``deduplicate``: its
+    answers would depend on the pages that went before.
     """
 
-    identity = f"trafilatura {trafilatura.__version__} fast, {IDENTITY}"
+    def __init__(self) -> None:
+        if find_spec("lxml_html_clean") is None:
+            raise ImportError("no module named 'lxml_html_clean'")
+        self.identity = f"trafilatura {version('trafilatura')} fast, {_IDENTITY}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         return main_text(self.lines(html), html)
 
     def lines(self, html: str) -> str:
         """Return all that it finds."""
-        return (
-            trafilatura.extract(
-                html,
-                fast=True,
-                include_comments=False,
-                deduplicate=False,
-                with_metadata=False,
-            )
-            or ""
-        )
+        from trafilatura import extract  # .1 s, for the processes that extract alone
+
+        found = extract(html, fast=True, include_comments=False, deduplicate=False, with_metadata=False)
+        return found or ""
 
 
 class Resiliparse:
-    """The sentences of the main content, without comments, bullets and texts that stand for images.
-
-    Its rules are in C++, about ten times faster than those of Trafilatura, and less thorough.
-    """
+    """The sentences of the main content; its rules are in C++, ten times faster, and less thorough."""
 
     def __init__(self) -> None:
         from resiliparse.extract.html2text import extract_plain_text  # an extra
 
         self._extract = extract_plain_text
-        self.identity = f"resiliparse {version('resiliparse')} main_content, {IDENTITY}"
+        self.identity = f"resiliparse {version('resiliparse')} main_content, {_IDENTITY}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         extracted = self._extract(

@@ -48,10 +48,8 @@ class _Imported:
 def load_extractor(name: str) -> Extractor:
     """Return the extractor *name*: one of ``EXTRACTORS``, ``package.module.name`` or ``package.module:name``.
 
-    An imported class is called without arguments, for an extractor. The identity of what is imported is its
-    attribute ``identity``, or else its import path.
-
-    Raises ExtractorUnavailable.
+    A class is called without arguments, for an extractor. What has no attribute ``identity`` has its import
+    path for one. Raises `ExtractorUnavailable`.
     """
     require_type("An extractor", name, str, "a name or an import path, a str")
     if name in _BUILT_IN:
@@ -93,10 +91,7 @@ def load_extractor(name: str) -> Extractor:
 
 
 def rehearse(extractor: Extractor, fingerprinter: Signer) -> None:
-    """Decode, extract and fingerprint a page in this process.
-
-    An extractor of the user's is left out: what it loads or does is for the workers.
-    """
+    """Decode, extract and fingerprint a page in this process, without an extractor of the user's."""
     from .decoding import decode
     from .libraries import Plain
 

@@ -53,8 +53,6 @@ _DECAY = 1500
 #: What other blocks cost: what stands in a region; links; headings; lines of tables, lists and
 #: paragraphs; other lines.
 _COST_AROUND, _COST_LINK, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 10, 15, 25
-#: A short sentence of at least so many letters costs nothing: its letters count half.
-_SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 #: Paragraphs that are a smaller share of the page are no article.
 _SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
@@ -64,10 +62,8 @@ _PROSE = 0.5
 _SMALL_PART, _SMALL_PART_OF_LINES = 1 / 2, 2 / 3
 #: Elements of the largest page that Trafilatura is to read, which takes it up to .1 ms each.
 _LARGE = 10_000
-#: Short lines of the main text that are kept; and how many blocks before its first paragraph may be some.
-_DETAILS, _LEAD = 200, 15
-#: Comments that are.
-_COMMENTS = 100
+#: Short lines of the main text that are kept, and comments that are.
+_DETAILS, _COMMENTS = 200, 100
 
 
 class Segment:
@@ -288,8 +284,6 @@ def _score(block: Block) -> float:
         return -_COST_LINK
     if block.heading:
         return -_COST_HEADING
-    if block.letters >= _SHORT_SENTENCE and block.ends:
-        return _SHORT_COUNTS * block.letters
     return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
 
 
@@ -300,10 +294,7 @@ def _beginning(blocks: Sequence[Block], headline: int | None, run: range) -> int
     """
     if headline is not None and headline < run.start:
         return headline + 1
-    begin = run.start
-    while begin > max(0, run.start - _LEAD) and blocks[begin - 1].is_free:
-        begin -= 1
-    return begin
+    return run.start
 
 
 def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | None) -> list[str]:

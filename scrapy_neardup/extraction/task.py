@@ -1,8 +1,7 @@
 """The processes that extract: a server that has imported everything, and forks a worker when asked.
 
-Only public parts of the standard library are used, not ``multiprocessing.Process``: that would import the
-script that runs the crawl once more in every worker, and refuses to start from a daemonic process such as a
-Celery worker.
+``multiprocessing.Process`` would import the script that runs the crawl once more in every worker, and refuses
+to start from a daemonic process such as a Celery worker.
 """
 
 from __future__ import annotations
@@ -27,16 +26,14 @@ from scrapy_neardup.fingerprint.paragraphs import length
 from .base import Extraction, Page
 from .content_area import WHOLE_PAGE, ContentArea
 from .decoding import decode, is_binary, is_noise
-from .libraries import Plain
+from .headline import titles
+from .libraries import visible_text
 from .loading import load_extractor
 from .parsing import in_one_document, parsed, parsed_whole, remove_hidden, written
+from .segment import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from lxml.etree import _Element
-
-    from scrapy_neardup.fingerprint.signature import Signature
 
     from .base import Extractor, Job, Reason, Signer
 
@@ -46,12 +43,12 @@ MAX_PAGES = 5000
 ORPHAN_GRACE = 1.0
 #: With fewer letters nothing was hidden but the text itself, which scripts are to show.
 _LITTLE = 200
-#: Processed by the server, so that not every worker has to set up what the first page needs.
-_FIRST = Page(
-    b"<p>The council agreed to a plan for the harbour, to be finished in 3 years.</p>" * 9, "", None
-)
-
-_plain = Plain()
+#: Processed by the server, so that not every worker has to set up what the first pages need: an article, and
+#: a page of a few lines.
+_FIRST = [
+    Page(b"<p>The council agreed to a plan for the harbour, to be finished in 3 years.</p>" * times, "", None)
+    for times in (9, 1)
+]
 
 
 def main() -> None:
@@ -65,7 +62,8 @@ def main() -> None:
     except (EOFError, OSError):  # the crawl has ended already
         return
     extractor = load_extractor(job.extractor)
-    extract(_FIRST, extractor, job.fingerprinter)
+    for page in _FIRST:
+        extract(page, extractor, job.fingerprinter)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     gc.freeze()  # pages of memory that the collector does not touch stay shared
     requests = socket.socket(fileno=os.dup(control.fileno()))
@@ -93,12 +91,10 @@ def serve(connection: Connection, extractor: Extractor, job: Job) -> None:
     _limit_memory(idle + job.memory)
     with contextlib.suppress(EOFError, OSError):  # the crawl has ended
         connection.send(os.getpid())
-        for number in range(1, MAX_PAGES + 1):
+        for left in reversed(range(MAX_PAGES)):
             extraction = _next(connection, extractor, job)
             # A worker that has grown would fail pages that deserve no blame.
-            last = (
-                number == MAX_PAGES or extraction.reason == "memory" or data_size() > idle + job.memory // 2
-            )
+            last = not left or extraction.reason == "memory" or data_size() > idle + job.memory // 2
             connection.send((extraction, last))
             if last:
                 return
@@ -107,10 +103,10 @@ def serve(connection: Connection, extractor: Extractor, job: Job) -> None:
 def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
     try:
         url, content_type, body = connection.recv()
-        page = Page(body, url, content_type)
     except MemoryError:
         return Extraction(None, "memory", 0.0)
     signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code
+    page = Page(body, url, content_type)
     extraction = extract(page, extractor, job.fingerprinter, job.keep_text, job.area)
     signal.setitimer(signal.ITIMER_REAL, 0)
     return extraction
@@ -143,43 +139,39 @@ def extract(
 ) -> Extraction:
     """Return the signature of the page's main text, or the reason why there is none; raises nothing."""
     started = perf_counter()
-    text: MainText | None = None
-    signature: Signature | None = None
-    reason: Reason | None = None
-    detail: str | None = None
-    fallback = False
+
+    def none(reason: Reason, detail: str | None = None, fallback: bool = False) -> Extraction:
+        return Extraction(None, reason, perf_counter() - started, fallback, detail)
+
     try:
-        html = None if is_binary(page.body) else in_one_document(decode(page.body, page.content_type))
-        if html is None or is_noise(html):
-            reason = "not_text"
-        else:
-            text, fallback, hidden = _text(extractor, html, page.url, area)
-            if text.text and not text.text.isspace():
-                signature = fingerprinter.signature(text)
-                if hidden:
-                    signature = replace(signature, hidden=True)
-            else:
-                reason = "no_text"
+        html = "" if is_binary(page.body) else in_one_document(decode(page.body, page.content_type))
+        if is_binary(page.body) or is_noise(html):
+            return none("not_text")
+        text, fallback, hidden = _text(extractor, html, page.url, area)
+        if not text.text.strip():
+            return none("no_text", fallback=fallback)
+        signature = fingerprinter.signature(text)
+        if hidden:
+            signature = replace(signature, hidden=True)
     except MemoryError:
-        reason = "memory"
+        return none("memory")
     except Exception as error:  # noqa: BLE001 - whatever the extractor raises, the page goes on
-        reason, detail = "failed", _one_line(error)
-    kept = text if keep_text and signature is not None else None
-    return Extraction(signature, reason, perf_counter() - started, fallback, detail, kept)
+        return none("failed", _one_line(error))
+    kept = text if keep_text else None
+    return Extraction(signature, None, perf_counter() - started, fallback, None, kept)
 
 
 def _text(extractor: Extractor, html: str, url: str, area: ContentArea) -> tuple[MainText, bool, bool]:
     """Extract the text of what *area* shows; of all that it holds, if next to nothing else is left.
 
-    Also returns whether the page nests too deeply to be parsed, so that the text is all that it has, and
-    whether readers may not see the text.
+    Also returns whether the page nests too deeply for that, and whether readers may not see the text.
     """
     root, is_whole = parsed_whole(html)
     if not is_whole:
         if area and (root := parsed(html, huge_tree=True)) is not None:
             area.cut(root)
             html = written(root)
-        return _plain(html, url), True, True
+        return MainText(visible_text(html), " ".join(titles(html))), True, True
     if root is None:
         return main_text(extractor(html, url) or ""), False, False
     hides = remove_hidden(root)
@@ -195,9 +187,8 @@ def _extracted(
     """Extract the text of *area* in the tree of a page, which is *html* if it was not *changed*."""
     if area:
         area.cut(root)
-    text_of: Callable[[_Element, str], MainText | None] | None = getattr(extractor, "text_of", None)
-    if text_of is not None:  # a built-in one that needs no second tree
-        return text_of(root, html) or MainText("")
+    if isinstance(extractor, Segment):  # which needs no second tree
+        return extractor.text_of(root, html) or MainText("")
     return main_text(extractor(written(root) if changed or area else html, url) or "")
 
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections import OrderedDict
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import Pipe
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -34,14 +34,13 @@ if TYPE_CHECKING:
 START_TIMEOUT = 60.0
 #: No time limit is longer: the system waits for an answer for 24 days at most. These are eleven.
 LONGEST_SECONDS = 1e6
-#: Results kept for bodies that come again, and characters of all texts that are kept with them.
-MAX_RESULTS, MAX_CHARACTERS = 10_000, 1 << 26
+#: Results kept for bodies that come again, and characters of the longest text that is kept with one.
+MAX_RESULTS, MAX_CHARACTERS = 10_000, 10_000
 
 _COMMAND = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
     "from scrapy_neardup.extraction.task import main; main()"
 )
-_CLOSED = Extraction(None, "crash", 0.0, detail="the workers were closed")
 
 
 class StartError(RuntimeError):
@@ -182,22 +181,13 @@ class ForkServer:
         self._process = self._control = None
 
 
-@dataclass(eq=False, slots=True)
-class _Task:
-    """A page that waits, or is being extracted, and whoever waits for it."""
-
-    page: Page
-    digest: bytes
-    futures: list[Future[Extraction]]
-
-
 class Workers:
     """Extract pages in *processes* worker processes, each page within *timeout* seconds and *memory* bytes.
 
     A thread drives each process, one page at a time: whatever happens to a process happens to one page, and
     the next page gets a new process. Where a limit on threads allows fewer of them, there are fewer. A body
-    seen before, byte for byte with the same Content-Type, is answered from memory, and so is one that is
-    being extracted just now. A *server* forks the worker processes.
+    seen before, byte for byte with the same Content-Type, is answered from memory. A *server* forks the
+    worker processes.
     """
 
     def __init__(
@@ -220,14 +210,12 @@ class Workers:
         self._timeout = timeout = min(timeout, LONGEST_SECONDS)
         self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
         self._processes = processes
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Page, Future[Extraction]] | None] = SimpleQueue()
         self._lock = Lock()  # guards all below
         self._threads: list[Thread] = []
         self._closed = False
         self._workers: set[Worker] = set()
-        self._waiting: dict[bytes, _Task] = {}  # by the digests of pages
-        self._results: OrderedDict[bytes, Extraction] = OrderedDict()
-        self._characters = 0
+        self._results: OrderedDict[bytes, Extraction] = OrderedDict()  # by the digests of pages
 
     def start(self) -> None:
         """Start the processes in the background; the first ``submit`` does it otherwise.
@@ -257,31 +245,24 @@ class Workers:
         try:
             self.start()
         except StartError as error:
-            future.set_result(Extraction(None, "crash", 0.0, detail=str(error)))
+            future.set_result(_crash(str(error)))
             return future
         digest = page.digest
         with self._lock:
             result = self._results.get(digest)
             if result is not None:
                 self._results.move_to_end(digest)
-            elif self._closed:
-                result = _CLOSED
-            elif (task := self._waiting.get(digest)) is not None:
-                task.futures.append(future)
-            else:
-                self._waiting[digest] = task = _Task(page, digest, [future])
-                self._tasks.put(task)
-        if result is not None:
-            future.set_result(replace(result, seconds=0.0))
+            elif not self._closed:
+                self._tasks.put((page, future))
+                return future
+        future.set_result(_CLOSED if result is None else replace(result, seconds=0.0))
         return future
 
     def close(self) -> None:
         """End all processes now; pages that are not done are answered as a ``crash``."""
         with self._lock:
-            closed, self._closed = self._closed, True
+            self._closed = True
             workers = list(self._workers)
-        if closed:
-            return
         self._server.close()
         for worker in workers:
             worker.kill()
@@ -294,24 +275,24 @@ class Workers:
         """Extract pages until the pool is closed."""
         worker, _ = self._ready(None)
         while (task := self._tasks.get()) is not None:
+            page, future = task
             worker, problem = self._ready(worker)
-            if worker is None:
-                extraction = Extraction(None, "crash", 0.0, detail=problem)
-            else:
-                extraction = worker.extract(task.page, self._timeout)
-            if self._closed and extraction.reason == "crash":
-                self._finish(task, _CLOSED, keep=False)  # not the page's doing
-            else:
-                self._finish(task, extraction, keep=worker is not None)
+            extraction = _crash(problem) if worker is None else worker.extract(page, self._timeout)
+            if self._closed and extraction.reason == "crash":  # not the page's doing
+                extraction = _CLOSED
+            elif worker is not None:
+                self._keep(page, extraction)
+            if future.set_running_or_notify_cancel():
+                future.set_result(extraction)
             worker, _ = self._ready(worker)
         if worker is not None:
             self._discard(worker)
 
-    def _ready(self, worker: Worker | None) -> tuple[Worker | None, str | None]:
+    def _ready(self, worker: Worker | None) -> tuple[Worker | None, str]:
         """Return *worker* if it still runs or else a new one, or None and why there is none."""
         if worker is not None:
             if worker.alive:
-                return worker, None
+                return worker, ""
             self._discard(worker)
         try:
             worker = self._server.fork()
@@ -322,28 +303,23 @@ class Workers:
             closed = self._closed
         if closed:
             worker.kill()
-        return worker, None
+        return worker, ""
 
     def _discard(self, worker: Worker) -> None:
         with self._lock:
             self._workers.discard(worker)
         worker.close()
 
-    def _finish(self, task: _Task, extraction: Extraction, *, keep: bool) -> None:
-        with self._lock:
-            del self._waiting[task.digest]
-            if keep:
-                self._results[task.digest] = extraction
-                self._characters += _characters(extraction)
-            while len(self._results) > MAX_RESULTS or self._characters > MAX_CHARACTERS:
-                self._characters -= _characters(self._results.popitem(last=False)[1])
-        for future in task.futures:
-            if future.set_running_or_notify_cancel():
-                future.set_result(extraction)
-                if len(task.futures) > 1:
-                    extraction = replace(extraction, seconds=0.0)
+    def _keep(self, page: Page, extraction: Extraction) -> None:
+        if sum(map(len, extraction.text or ())) <= MAX_CHARACTERS:
+            with self._lock:
+                self._results[page.digest] = extraction
+                if len(self._results) > MAX_RESULTS:
+                    self._results.popitem(last=False)
 
 
-def _characters(extraction: Extraction) -> int:
-    """Return the length of the text that is kept with a result."""
-    return 0 if extraction.text is None else sum(map(len, extraction.text))
+def _crash(detail: str) -> Extraction:
+    return Extraction(None, "crash", 0.0, detail=detail)
+
+
+_CLOSED = _crash("the workers were closed")

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import ContentArea, Page, Workers
-from scrapy_neardup.extraction.libraries import Plain
+from scrapy_neardup.extraction.libraries import Plain, visible_text
 from scrapy_neardup.extraction.parsing import parsed, written
 from scrapy_neardup.fingerprint import Fingerprinter
 
@@ -31,7 +31,7 @@ def cut(area: ContentArea, html: str = PAGE) -> str:
 
 
 def shown(area: ContentArea) -> str:
-    return " ".join(Plain().text(cut(area)).split())
+    return " ".join(visible_text(cut(area)).split())
 
 
 def test_the_included_elements_alone_are_left_each_once_with_all_that_they_hold() -> None:

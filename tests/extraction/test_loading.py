@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup.errors import ExtractorUnavailable
 from scrapy_neardup.extraction import EXTRACTORS, Page, load_extractor
-from scrapy_neardup.extraction.libraries import Plain
+from scrapy_neardup.extraction.libraries import Plain, visible_text
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
@@ -69,7 +69,7 @@ def test_plain_reads_markup_as_a_browser_does() -> None:
         """A < B and 3<4<br/>C\n        <a title="a > b" data-x='<p>' href=x>link</a><!-- <p>no --> end"""
         """<noscript>js</noscript><P class=x>é<style>p{}"""
     )
-    assert Plain().text(html).split("\n") == ["One twobold & <x>", "A < B and 3<4", "C link end", "é"]
+    assert visible_text(html).split("\n") == ["One twobold & <x>", "A < B and 3<4", "C link end", "é"]
 
 
 @pytest.mark.parametrize(

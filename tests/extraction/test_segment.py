@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
 from scrapy_neardup.extraction import Page
-from scrapy_neardup.extraction.libraries import Plain
+from scrapy_neardup.extraction.libraries import visible_text
 from scrapy_neardup.extraction.segment import Segment
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint import Fingerprinter
@@ -305,7 +305,7 @@ MARKUP = st.sampled_from(
 def test_any_page_has_a_text_of_visible_words(html: str) -> None:
     # Of a page without an article, Trafilatura takes what stands in a title in the midst of it, too.
     titled = " ".join(re.findall("<title>(.*?)(?:</title>|$)", html, re.DOTALL))
-    visible = set(" ".join(f"{Plain().text(html)} {titled}".replace("<", " ").split()))
+    visible = set(" ".join(f"{visible_text(html)} {titled}".replace("<", " ").split()))
     visible |= {*unicodedata.normalize("NFC", "".join(visible))}
     found = extracted(html)
     assert set(" ".join(found.text.replace("<", " ").split())) <= visible | {"\ufffd", "-", "|", " "}

@@ -140,9 +140,8 @@ QUOTED = ["> The harbour stays open all summer, for the first", "> time in many 
 
 @pytest.mark.parametrize(
     "source",
-    ["On Monday, Ann Lee wrote:", "Am 3. Mai schrieb Ann Lee:", "Ann Lee a écrit :", "Анна Ли писала:",
-     "Ann Lee <ann@quay.example>:", "Ann Lee (ann at quay.example):", "4 Jun, 10:05, Ann Lee:"],
-)  # fmt: skip
+    ["On Monday, Ann Lee wrote:", "Ann Lee a écrit :", "Анна Ли писала:", "Ann Lee <ann@quay.example>:"],
+)
 @pytest.mark.parametrize("between", [[], ["", ""]])
 def test_lines_that_a_letter_quotes(source: str, between: list[str]) -> None:
     letter = [source, *between, *QUOTED, "And so it should.", "> Is it?", "Yes."]
@@ -174,9 +173,6 @@ def test_a_letter_that_begins_with_a_quotation_of_a_quotation() -> None:
             "1.5",
         ],
         ["FASTA:", ">sequence 1", "ACGT"],
-        ["The statement in full:", *QUOTED, "So far the council."],
-        ["Our services:", "> We build harbours of wood and of stone, in all seasons.", "Call us."],
-        ["Example 4:", "> > " + "a long line of output " * 10, "Done."],
         [
             "1c1",
             "< The harbour is closed.",
