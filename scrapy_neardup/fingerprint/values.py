@@ -129,8 +129,18 @@ def occasion(lines: str) -> str:
 
 
 def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
-    """Hash what tells pages from others of a site: the words of titles, and occasions in short *lines*."""
+    """Hash what tells pages from others of a site: the words of titles, and occasions in short *lines*.
+
+    Each number of a title is hashed with the one before it, too: part 2 of 3 is not part 3 of 2.
+    """
     hashes = Hashes(terms.hashes, terms.bounds)
+    numbers = terms.tokens.numbers.nonzero()[0]
+    if len(numbers) > 1:
+        values = terms.hashes.take(numbers)
+        texts = np.searchsorted(terms.bounds, numbers, "right")
+        pairs = (texts[1:] == texts[:-1]).nonzero()[0]
+        in_order = mix(values[pairs] * _BEFORE + values[pairs + 1])
+        hashes = joined(hashes, Hashes(in_order, below(numbers[pairs], terms.bounds)))
     told = [occasion(fold_letters(each)) if ":" in each else "" for each in lines]
     if not any(told):
         return hashes

@@ -74,6 +74,15 @@ def test_the_date_and_hours_of_an_occasion_are_one_value_of_the_title(line: str)
     assert len(set().union(*found)) == 4
 
 
+def test_the_order_of_the_numbers_in_a_title_counts() -> None:
+    found = [
+        {*each.tolist()} for each in titles(terms("2 of 3", "3 of 2", "2 and 3 of", "2"), [""] * 4, 0).each()
+    ]
+    assert [len(each) for each in found] == [4, 4, 5, 1]
+    assert len(found[0] & found[1]) == 3
+    assert len(found[0] & found[2]) == 4
+
+
 def test_hours_alone_go_with_the_line_before_them() -> None:
     assert occasion("fair\n24 november\n15:00 - 19:00") == occasion("(24 november) 15:00–19:00")
     assert occasion("24 november\n15:00 - 19:00") != occasion("1 december\n15:00 - 19:00")
