@@ -277,7 +277,7 @@ class Detector:
         self, signature: Signature, entry: Documents, candidates: Candidates, row: int
     ) -> bool:
         """Tell whether what a document shares with the candidate in *row* is known to be its own site's."""
-        shared = int(candidates.shared[-1, row]) if self.matcher.scheme.keys else 1
+        shared = int(candidates.found.shared[-1, row]) if self.matcher.scheme.keys else 1
         return candidates.of_two_sites(row) and self._titles.is_of_the_site(
             *self._met(signature, entry, candidates, row), shared
         )
@@ -292,7 +292,7 @@ class Detector:
         if keys:
             runs = [key for key in entry.keys[-keys:, 0].tolist() if key != NO_KEY]
         else:
-            runs = [hash(candidates.urls[row])]  # nothing is known but that they are alike
+            runs = [hash(candidates.found.stored.urls[row])]  # nothing is known but that they are alike
         return int(candidates.record["site"]), runs, title
 
     def _verdict(
@@ -311,21 +311,22 @@ class Detector:
             return Verdict("unique", reservation=reservation, bounded=bounded)
         if count and decision.kind in ("near", "boilerplate") and candidates.of_two_sites(row):
             self._titles.meets(*self._met(signature, entry, candidates, row))
-        match = candidates.urls[row]
+        found, judgement = candidates.found, candidates.judgement
+        match = found.stored.urls[row]
         is_copy = decision.kind in ("near", "exact")
         walled = is_copy and self._sites.meets(match, filed_url(entry.urls[0]), signature.tokens, count=count)
-        record, stored = candidates.record.copy(), candidates.stored[row : row + 1].copy()
+        record, stored = candidates.record.copy(), found.stored.records[row : row + 1].copy()
         return Verdict(
             kind="wall" if walled else decision.kind,
             url=match,
-            distance=int(candidates.judgement.distance[row]),
-            similarity=float(candidates.judgement.similarity[row]),
+            distance=int(judgement.distance[row]),
+            similarity=float(judgement.similarity[row]),
             reservation=reservation,
-            pending=candidates.pending[row],
+            pending=found.pending[row],
             unchanged=decision.unchanged,
             bounded=bounded,
             repeats=partial(_repeated, candidates, row),
-            explain=partial(self.matcher.explain, record, stored, candidates.shared[:, row].tolist()),
+            explain=partial(self.matcher.explain, record, stored, found.shared[:, row].tolist()),
         )
 
 
@@ -339,15 +340,16 @@ def _require_limits(min_tokens: int, window: float | None) -> None:
 
 def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
     """Return the stored documents that a document repeats, the *best* row first."""
-    near, sites = candidates.judgement.near.tolist(), candidates.stored["site"].tolist()
+    found, judgement = candidates.found, candidates.judgement
+    near, sites = judgement.near.tolist(), found.stored.records["site"].tolist()
     return [
         Repeated(
-            candidates.urls[row],
-            candidates.notes[row],
+            found.stored.urls[row],
+            found.stored.notes[row],
             sites[row],
             one_site=sites[row] == candidates.record["site"],
-            exact=bool(candidates.judgement.exact[row]),
-            pending=candidates.pending[row] is not None,
+            exact=bool(judgement.exact[row]),
+            pending=found.pending[row] is not None,
         )
         for row in (best, *(row for row in range(len(near)) if near[row] and row != best))
     ]

@@ -61,8 +61,8 @@ def decide(
     *is_of_the_site* gets the row of a near-duplicate, and returns whether what the document shares with it is
     known to be of the document's own site.
     """
-    judgement, own = candidates.judgement, candidates.own
-    pages = zip(candidates.urls, candidates.notes, candidates.pending, strict=True)
+    found, judgement, own = candidates.found, candidates.judgement, candidates.own
+    pages = zip(found.stored.urls, found.stored.notes, found.pending, strict=True)
     others = np.array(
         [pending is not None or (url, note) not in beside for url, note, pending in pages], bool
     )
@@ -83,15 +83,15 @@ def decide(
         naming = _naming(candidates, near, named_by)
         if not naming.any():
             return Decision("exact" if judgement.exact[row] else "near", row)
-        replaces = candidates.documents[own | naming].tolist()
+        replaces = found.documents[own | naming].tolist()
         return Decision("preferred", candidates.best(naming), filed=True, replaces=replaces)
     same_text = int(with_its_text.sum())
     of_template = bool((judgement.template & ~own).any()) or same_text > 0 or of_the_site
     return Decision(
         kind,
         row,
-        filed=not (own & others & judgement.exact & (candidates.time > renewed)).any(),
-        replaces=candidates.documents[own].tolist(),
+        filed=not (own & others & judgement.exact & (found.stored.records["time"] > renewed)).any(),
+        replaces=found.documents[own].tolist(),
         of_template=bool(others.all()) and of_template,
         keyed=0 < same_text < KEYED and not near.any(),
         unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
@@ -124,5 +124,5 @@ def _naming(
     """Return which of the *near* candidates, as far as they are settled, name the new document; bool[n]."""
     if named_by is None:
         return np.zeros_like(near)
-    rows = zip(near.tolist(), candidates.pending, candidates.urls, strict=True)
+    rows = zip(near.tolist(), candidates.found.pending, candidates.found.stored.urls, strict=True)
     return np.array([is_near and pending is None and named_by(url) for is_near, pending, url in rows], bool)

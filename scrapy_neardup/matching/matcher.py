@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.fingerprint import Scheme
-    from scrapy_neardup.index.protocol import Documents, Found, Pending
+    from scrapy_neardup.index.protocol import Documents, Found
 
 #: In a crawl each lookup finds at most so many documents. Real pages do not come near: of 19,777 press
 #: releases none met more than 72 by all its lookups.
@@ -45,75 +45,61 @@ class Judgement(NamedTuple):
     exact: NDArray[np.bool_]
     #: Whether they are near-duplicates, as exact ones are, too: bool.
     near: NDArray[np.bool_]
-    #: Whether the new one has most of the stored one, and more: bool.
+    #: What else they may be, see `Findings`: bool. Of `text_only` the stored one may be of a template.
     fuller: NDArray[np.bool_]
-    #: Whether they are pages of one template, filled with other values: bool.
     template: NDArray[np.bool_]
-    #: Whether they are pages of one site with the same main text and other titles: bool. The stored one may
-    #: be filed as a page of a template.
     text_only: NDArray[np.bool_]
     #: Bits in which the fingerprints differ: uint8.
     distance: NDArray[np.uint8]
-    #: Estimated Jaccard similarity: float32.
+    #: Estimated Jaccard similarity, and share of the shorter text that is in the longer: float32.
     similarity: NDArray[np.float32]
-    #: Estimated share of the shorter text that is in the longer: float32.
     containment: NDArray[np.float32]
 
 
 class Candidates(NamedTuple):
-    """The stored documents that may decide what a new one is: arrays of n."""
+    """The stored documents that may decide what a new one is: n of them."""
 
-    #: Numbers in the index: int64.
-    documents: NDArray[np.int64]
-    urls: list[str]
-    #: What is kept of the items of each page, see `items.pack`.
-    notes: list[bytes]
-    #: Whether each is filed under the URL of the new one: bool.
-    own: NDArray[np.bool_]
-    #: When it was stored, in seconds since 1970: uint32.
-    time: NDArray[np.uint32]
-    #: The handle of each one that is pending, None for the others.
-    pending: list[Pending | None]
+    found: Found
     judgement: Judgement
+    #: Whether each is filed under the URL of the new one: bool[n].
+    own: NDArray[np.bool_]
     #: The record of the new one.
     record: Any
-    #: Their records.
-    stored: NDArray[Any]
-    #: How many keys they have in common with the new one, by each of `Matcher.lookups`: int64[lookups, n].
-    shared: NDArray[np.int64]
-    #: Whether these are all that the lookups could find. If a bound has left some out, nothing is known of
-    #: those.
-    complete: bool
+
+    @property
+    def complete(self) -> bool:
+        """Whether these are all that the lookups could find. Nothing is known of those that were left out."""
+        return not (self.found.crowded or self.found.narrowed)
 
     def best(self, among: NDArray[np.bool_]) -> int | None:
         """Return the row of the best of *among* (bool[n]), None if there is none.
 
         Documents that are not pending come first; then exact ones, the most similar, the closest, the oldest.
         """
-        rows = np.flatnonzero(among).tolist()
-        if not rows:
-            return None
+        found, judgement = self.found, self.judgement
         return min(
-            rows,
+            np.flatnonzero(among).tolist(),
             key=lambda row: (
-                self.pending[row] is not None,
-                not self.judgement.exact[row],
-                -self.judgement.similarity[row],
-                self.judgement.distance[row],
-                self.time[row],
-                self.urls[row],
+                found.pending[row] is not None,
+                not judgement.exact[row],
+                -judgement.similarity[row],
+                judgement.distance[row],
+                found.stored.records["time"][row],
+                found.stored.urls[row],
             ),
+            default=None,
         )
 
     def of_two_sites(self, row: int) -> bool:
         """Whether the new document and the one in *row* are known to be of two sites."""
-        sites = {int(self.record["site"]), int(self.stored["site"][row])}
+        sites = {int(self.record["site"]), int(self.found.stored.records["site"][row])}
         return len(sites) == 2 and UNKNOWN not in sites
 
     @property
     def same_lines(self) -> NDArray[np.bool_]:
         """Which of them have in their short lines the figures and words that the new one has: bool[n]."""
-        same = [(self.stored[field] == self.record[field]).all(axis=-1) for field in ("figures", "words")]
+        stored = self.found.stored.records
+        same = [(stored[field] == self.record[field]).all(axis=-1) for field in ("figures", "words")]
         return np.asarray(same[0] & same[1])
 
 
@@ -164,11 +150,6 @@ class Matcher:
         if not visible.all():  # what no reader sees takes nothing from other sites
             visible = visible | ((new["site"] == stored["site"]) & (new["site"] != UNKNOWN))
             exact = exact & visible
-        if exact.all():  # so it is for most copies, and then nothing needs to be estimated
-            ones = np.ones(len(exact), np.float32)
-            nothing = ~exact
-            distance = np.zeros(len(exact), np.uint8)
-            return Judgement(exact, exact, nothing, nothing, nothing, distance, ones, ones)
         distance = np.bitwise_count(new["fingerprint"] ^ stored["fingerprint"])
         jaccard, containment = similarity(
             new["sketch"], new["shingles"], stored["sketch"], stored["shingles"]
@@ -207,19 +188,8 @@ class Matcher:
         # Half of the digest is the key that was looked up, the other half is in the record.
         exact = (found.shared[0] > 0) & (stored["digest"] == record["digest"])
         shared = found.shared[-1] if self.scheme.keys else np.zeros(len(stored), np.int64)
-        return Candidates(
-            found.documents,
-            found.stored.urls,
-            found.stored.notes,
-            np.array([url == document.urls[0] for url in found.stored.urls], bool),
-            stored["time"],
-            found.pending,
-            self.judge(record, stored, exact, shared),
-            record,
-            stored,
-            found.shared,
-            complete=not (found.crowded or found.narrowed),
-        )
+        own = np.array([url == document.urls[0] for url in found.stored.urls], bool)
+        return Candidates(found, self.judge(record, stored, exact, shared), own, record)
 
     def explain(self, record: Any, stored: NDArray[Any], shared: Sequence[int]) -> dict[str, Any]:
         """Return the figures and rules by which a document was compared with one stored document.
@@ -227,7 +197,9 @@ class Matcher:
         *record* belongs to the document, *stored* (one row) to the other. *shared* says how many keys they
         have in common by each of `lookups`. docs/scrapy.md has the names of what is returned.
         """
-        found_by = [name for name, keys in zip(self.steps, shared, strict=True) if keys]
+        further = (("fingerprint", self.scheme.simhash), ("keys", self.scheme.keys))
+        steps = ("digest", "url", *(name for name, given in further if given))
+        found_by = [name for name, keys in zip(steps, shared, strict=True) if keys]
         told: dict[str, Any] = {"step": found_by[0], "found_by": found_by}
         if found_by[0] == "digest" or not self.verified:
             return told
@@ -235,14 +207,7 @@ class Matcher:
         evidence = _evidence(record, stored, *estimates)
         figures = evidence._asdict()
         verify(evidence, figures)
-        told |= {name: np.ravel(value)[0].item() for name, value in figures.items()}
-        return told
-
-    @cached_property
-    def steps(self) -> tuple[str, ...]:
-        """The name of each of `lookups`, in their order."""
-        further = (("fingerprint", self.scheme.simhash), ("keys", self.scheme.keys))
-        return ("digest", "url", *(name for name, given in further if given))
+        return told | {name: np.ravel(value)[0].item() for name, value in figures.items()}
 
 
 def _evidence(

@@ -10,6 +10,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scrapy_neardup.index.protocol import Found, Stored
 from scrapy_neardup.index.reservation import Reservation
 from scrapy_neardup.matching.decision import Decision, decide
 from scrapy_neardup.matching.matcher import Candidates, Judgement
@@ -18,7 +19,7 @@ from tests.examples import examples
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RECORD = np.dtype([("figures", "u1", (2,)), ("words", "u1", (2,))])
+RECORD = np.dtype([("time", "<u4"), ("figures", "u1", (2,)), ("words", "u1", (2,))])
 HANDLE = Reservation("https://pending.example/", lambda _: None)
 
 
@@ -46,28 +47,25 @@ def candidates(rows: list[Row], *, complete: bool = True) -> Candidates:
     stored = np.zeros(len(rows), RECORD)
     for place, row in enumerate(rows):
         stored[place]["figures"][1], stored[place]["words"][1] = not row.figures, not row.words
+        stored[place]["time"] = row.time
 
     def column(name: str, kind: type = bool) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
         return np.array([getattr(row, name) for row in rows], kind)
 
-    return Candidates(
+    found = Found(
         np.arange(100, 100 + len(rows)),
-        [f"u{place}" for place in range(len(rows))],
-        [b""] * len(rows),
-        column("own"),
-        column("time", np.uint32),
-        [HANDLE if row.pending else None for row in rows],
-        Judgement(
-            *(column(name) for name in ("exact", "near", "fuller", "template", "text_only")),
-            column("distance", np.uint8),
-            column("similarity", np.float32),
-            np.ones(len(rows), np.float32),
-        ),
-        new,
-        stored,
         np.zeros((1, len(rows)), np.int64),
-        complete,
+        Stored(stored, [f"u{place}" for place in range(len(rows))], [b""] * len(rows)),
+        [HANDLE if row.pending else None for row in rows],
+        crowded=not complete,
     )
+    judgement = Judgement(
+        *(column(name) for name in ("exact", "near", "fuller", "template", "text_only")),
+        column("distance", np.uint8),
+        column("similarity", np.float32),
+        np.ones(len(rows), np.float32),
+    )
+    return Candidates(found, judgement, column("own"), new)
 
 
 def best(rows: list[Row], among: list[int]) -> int | None:

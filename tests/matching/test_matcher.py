@@ -201,7 +201,7 @@ def test_which_stored_documents_count() -> None:
         found = detector.index.find(document, detector.matcher.lookups)
 
         def urls(*oldest: int) -> set[str]:
-            return {*detector.matcher.candidates(document, found, *oldest).urls}
+            return {*detector.matcher.candidates(document, found, *oldest).found.stored.urls}
 
         assert urls() == {"1", "3"}
         assert urls(1) == urls(5) == {"3"}
