@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -121,18 +122,19 @@ def _prune(path: Path, oldest: float, *, dry_run: bool) -> int:
     from scrapy_neardup.index.lmdb.commands import opened
     from scrapy_neardup.index.lmdb.compaction import maintain
     from scrapy_neardup.index.lmdb.snapshot import reading
-    from scrapy_neardup.matching.records import forget_all, older_than, require_pages
+    from scrapy_neardup.matching.records import forget_all, require_pages, select
 
     with progress("Looking for old documents") as advance, opened(path) as (environment, header):
         require_pages(header, "time")
+        old = partial(select, chosen=lambda some: some.records["time"] < oldest, progress=advance)
         with reading(environment, header) as reader:
-            found = len(older_than(reader, oldest, advance))
+            found = len(old(reader))
         if dry_run:
             return found
         for _ in maintain(environment, header, int(oldest)):  # whole runs go with their records
             pass
         with reading(environment, header) as reader:
-            rest = older_than(reader, oldest, advance)
+            rest = old(reader)
     with progress("Merging"):
         forget_all(path, rest, merge=True)
     return found
@@ -179,14 +181,15 @@ def _forget_hosts(path: Path, hosts: set[str]) -> int:
     """Forget the documents of *hosts*; return how many those are."""
     from scrapy_neardup.index.lmdb.commands import opened
     from scrapy_neardup.index.lmdb.snapshot import reading
-    from scrapy_neardup.matching.records import forget_all, of_hosts, require_pages
+    from scrapy_neardup.matching.records import forget_all, require_pages, select
+    from scrapy_neardup.matching.sites import host_of
 
     found: list[int] = []
     with opened(path) as (environment, header):
         require_pages(header)
         if hosts:
             with progress("Looking for hosts") as advance, reading(environment, header) as reader:
-                found = of_hosts(reader, hosts, advance)
+                found = select(reader, lambda some: [host_of(url) in hosts for url in some.urls], advance)
     if found:
         forget_all(path, found)
     return len(found)

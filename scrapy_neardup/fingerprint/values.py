@@ -45,8 +45,6 @@ class Others(NamedTuple):
     lacking: NDArray[np.int64]
     #: Values of the text that has fewer.
     fewer: NDArray[np.int64]
-    #: Whether only a part of the values is known: bool[n].
-    in_part: NDArray[np.bool_]
 
     @property
     def substituted(self) -> NDArray[np.int64]:
@@ -56,11 +54,6 @@ class Others(NamedTuple):
         template filled with other values does both.
         """
         return np.minimum(self.added, self.lacking)
-
-    @property
-    def counted(self) -> NDArray[np.int64]:
-        """How many are substituted, one more if it is seen in a part of the values: others may be, too."""
-        return self.substituted + (self.in_part & (self.substituted > 0))
 
 
 def pack(*kinds: tuple[Hashes, int]) -> list[list[bytes]]:
@@ -88,7 +81,7 @@ def compare(new: NDArray[np.uint16], stored: NDArray[np.uint16]) -> Others:
     both = np.sort(np.concatenate((new, stored), axis=-1), axis=-1)
     shared = ((both[..., 1:] == both[..., :-1]) & (both[..., 1:] >= least)).sum(axis=-1)
     mine, theirs = ((each >= least).sum(axis=-1) for each in (new, stored))
-    return Others(mine - shared, theirs - shared, np.minimum(mine, theirs), least[..., 0] > 1)
+    return Others(mine - shared, theirs - shared, np.minimum(mine, theirs))
 
 
 def figures(terms: Terms) -> Hashes:

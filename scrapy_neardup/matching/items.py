@@ -33,10 +33,8 @@ Described = dict[int, bytes]
 _Outline = frozenset[tuple[int, bytes]]
 
 #: At most so many items of a page are described, in so many bytes together. A page with more is a list whose
-#: further items repeat nothing.
-MOST_ITEMS, MOST_BYTES = 64, 4096
-#: An item with more fields is described as a whole.
-_MOST_FIELDS = 255
+#: further items repeat nothing. An item with more fields is described as a whole.
+MOST_ITEMS, MOST_BYTES, _MOST_FIELDS = 64, 4096, 255
 #: A value with more characters, and more words or few spaces, is a text, which is compared as texts are.
 _CHARACTERS, _WORDS = 200, 40
 #: Texts say the same if few of the 64 bits of their sketches differ: at most so many, one for ten words.
@@ -44,28 +42,22 @@ _BITS, _WORDS_A_BIT = 12, 10
 #: A time that is no further than this from now, in seconds, is the moment of crawling.
 _MOMENT = 120
 #: A field is learned to say nothing from so many pages; at most so many values are remembered for that, and
-#: of those that reports show.
-_PAGES, _DRAWN, _SHOWN = 3, 1000, 1 << 14
-#: The most like of so many items is looked for.
-_COMPARED = 1000
-#: How deep lists and dicts in a field are looked at.
-_DEPTH = 8
+#: of those that reports show; the most like of so many items is looked for; lists are looked at so deep.
+_PAGES, _DRAWN, _SHOWN, _COMPARED, _DEPTH = 3, 1000, 1 << 14, 1000, 8
 #: Fields in which case says nothing, and the name of the site may stand behind a title, after a separator.
 _TITLE, _SEPARATOR = re.compile(r"title|head(line|ing)|^name$", re.IGNORECASE), re.compile(r" *(?:[|·]|::) *")
-_DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+")
+_NUMBER = re.compile(r"\d+")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S+\.[a-z0-9]{2,5}", re.IGNORECASE)
 #: What may be an identifier, of a session or a visit; and how many runs of letters or digits that has.
 _IDENTIFIER, _RUNS = re.compile(r"[0-9a-z]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE), 4
 _RUN = re.compile(r"\d+|[a-z]+", re.IGNORECASE)
-#: How the fields begin that hold what this package says of a page, and the keys of such a value.
-_OWN, _OWN_KEYS = "neardup", {"url", "kind", "distance", "similarity", "policy"}
+#: The keys of what this package says of a page; fields of that begin with its name.
+_OWN = {"url", "kind", "distance", "similarity", "policy"}
 #: What is packed of a field: the hash of its name, its length, and its value. That is a hash of this many
 #: bytes, perhaps one of the site's name behind a title, or a text, whose length is another one.
-_FIELD, _HASH = struct.Struct("<HB"), 4
-_TEXT = struct.Struct("<QIB")
+_FIELD, _HASH, _TEXT = struct.Struct("<HB"), 4, struct.Struct("<QIB")
 #: Number of items in a note that stands for more than are described.
 _MORE = 255
-_NOTHING: _Outline = frozenset()
 
 
 class Difference(NamedTuple):
@@ -99,7 +91,8 @@ class ItemNotes:
         adapted = ItemAdapter(item).items() if ItemAdapter.is_item(item) else [("", item)]
         said: Described = {}
         for name, value in sorted(((str(name), value) for name, value in adapted), key=itemgetter(0)):
-            if name in self.ignored or name in self.learned or _is_own(name, value):
+            own = name.startswith("neardup") or (isinstance(value, dict) and value.keys() == _OWN)
+            if own or name in self.ignored or name in self.learned:
                 continue
             for part, packed in _fields(name, value):
                 key = _key(name + part)
@@ -203,7 +196,7 @@ class RepeatedItems:
         """
         if any(page.one_site or is_list(page.note) for page, _ in self._pages):
             return False
-        short = {(page.site, outline) for page, items in self._pages for outline in items or [_NOTHING]}
+        short = {(page.site, outline) for page, items in self._pages for outline in items or [frozenset()]}
         known = any(items or not page.note for page, items in self._pages)
         return known and len(short) == len({site for site, _ in short})
 
@@ -242,11 +235,8 @@ def is_list(note: bytes) -> bool:
 
 def is_variant(url: str, other: str) -> bool:
     """Whether one of two URLs has the path of the other and all of its parameters."""
-    try:
-        one, two = urlsplit(url), urlsplit(other)
-        parameters, others = ({*parse_qsl(each.query, keep_blank_values=True)} for each in (one, two))
-    except ValueError:
-        return False
+    one, two = urlsplit(url), urlsplit(other)
+    parameters, others = ({*parse_qsl(each.query, keep_blank_values=True)} for each in (one, two))
     same_page = (one.netloc, one.path.rstrip("/")) == (two.netloc, two.path.rstrip("/"))
     return same_page and (parameters <= others or others <= parameters)
 
@@ -261,8 +251,8 @@ def _same(one: bytes, other: bytes) -> bool:
     """Whether two values say the same: equal ones, nearly equal texts, a title with and without its site."""
     if len(one) == len(other) == _TEXT.size:
         (sketch, numbers, bits), (other_sketch, other_numbers, other_bits) = map(_TEXT.unpack, (one, other))
-        differing = (sketch ^ other_sketch).bit_count()
-        return bool(numbers == other_numbers) and differing <= min(bits, other_bits)
+        same = bool(numbers == other_numbers)
+        return same and (sketch ^ other_sketch).bit_count() <= min(bits, other_bits)
     titles = {len(one), len(other)} == {_HASH, 2 * _HASH}
     return one == other or (titles and one[:_HASH] == other[:_HASH])
 
@@ -307,7 +297,7 @@ def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
     if len(short) == 1 and _TITLE.search(name):
         title, *site = _SEPARATOR.split(short[0].lower())
         # A part with a number is no name of a site, and a short one is rather a size.
-        named = len(site) == 1 and len(title) > 3 and not _DIGIT.search(site[0])
+        named = len(site) == 1 and len(title) > 3 and not _NUMBER.search(site[0])
         yield "", _hash(title) + _hash(site[0]) if named else _hash(short[0].lower())
     elif short:
         yield "", _hash("\0\0".join(sorted(short)))
@@ -344,11 +334,6 @@ def _plain(value: object) -> str:
     return "" if value is None else " ".join(unicodedata.normalize("NFC", str(value)).split())
 
 
-def _is_own(name: str, value: object) -> bool:
-    """Whether a field has what this package says of the page: an original and its copy differ in that."""
-    return name.startswith(_OWN) or (isinstance(value, dict) and value.keys() == _OWN_KEYS)
-
-
 def _is_spaced(text: str) -> bool:
     return text.count(" ") * 25 >= len(text)
 
@@ -366,7 +351,7 @@ def _text(text: str) -> bytes:
         seen[word] += 1  # of a word that occurs twice, both would cancel out
         counted = f"{word} {seen[word]}"
         sketch ^= 1 << (mmh3.hash(counted.encode("utf-8", "surrogatepass"), signed=False) & 63)
-    numbers = [word for word in words if _DIGIT.search(word)] if spaced else _NUMBER.findall(text)
+    numbers = [word for word in words if _NUMBER.search(word)] if spaced else _NUMBER.findall(text)
     told = mmh3.hash(" ".join(numbers).encode("utf-8", "surrogatepass"), signed=False)
     return _TEXT.pack(sketch, told, min(_BITS, len(words) // _WORDS_A_BIT))
 
@@ -374,30 +359,21 @@ def _text(text: str) -> bytes:
 def _is_moment(value: object) -> bool:
     """Whether *value* is the time of now: as a datetime, a number of seconds or parts of them, or as text."""
     try:
-        time_ = _read_time(value) if isinstance(value, str) else value
-        if isinstance(time_, datetime):  # without a zone it may be local or universal time
-            times = [time_.timestamp(), time_.replace(tzinfo=time_.tzinfo or timezone.utc).timestamp()]
-        elif isinstance(time_, (int, float)):
-            times = [time_ / unit for unit in (1, 1e3, 1e6, 1e9)]
+        if isinstance(value, str) and 10 <= len(value) <= 40:
+            if value.replace(".", "", 1).isdecimal():
+                value = float(value)
+            elif value.count(":") > 1:  # a date alone is no moment
+                iso = value.replace("Z", "+00:00") if value[:4].isdecimal() else ""
+                value = datetime.fromisoformat(iso) if iso else parsedate_to_datetime(value)
+        if isinstance(value, datetime):  # without a zone it may be local or universal time
+            times = [value.timestamp(), value.replace(tzinfo=value.tzinfo or timezone.utc).timestamp()]
+        elif isinstance(value, (int, float)):
+            times = [value / unit for unit in (1, 1e3, 1e6, 1e9)]
         else:
             return False
     except (OverflowError, ValueError, OSError, TypeError, IndexError):  # no clock shows such a time
         return False
     return any(abs(each - time.time()) <= _MOMENT for each in times)
-
-
-def _read_time(text: str) -> datetime | float | None:
-    """Read a time with its seconds; a date alone is no moment. Raises ValueError."""
-    if not 10 <= len(text) <= 40:
-        return None
-    if text.replace(".", "", 1).isdecimal():
-        return float(text)
-    if text.count(":") < 2:
-        return None
-    try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        return parsedate_to_datetime(text)
 
 
 def _display(value: object) -> str:

@@ -14,12 +14,12 @@ import numpy as np
 
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
-from scrapy_neardup.fingerprint.values import FEW, compare
+from scrapy_neardup.fingerprint.values import compare
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .records import DIGEST, HIDDEN, OWN, TEMPLATE, URL, shingles_a_token
-from .rules import TOKENS_A_VALUE, Evidence, beyond_chance, verify
+from .rules import Evidence, beyond_chance, verify
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
@@ -223,11 +223,10 @@ def _evidence(
     tokens = np.stack([each["tokens"] * shingles_a_token(each) for each in pairs])
     shingles = np.maximum(np.stack([each["shingles"] for each in pairs]), 1)
     length = shingles[0] / shingles[1]
-    shorter = np.minimum(new["tokens"], stored["tokens"])
     return Evidence(
         jaccard,
         containment,
-        shorter,
+        np.minimum(new["tokens"], stored["tokens"]),
         known=containment * np.minimum(1 / length, 1),
         length=length,
         varied=beyond_chance(tokens, shingles, jaccard),
@@ -238,7 +237,5 @@ def _evidence(
         title=title.substituted,
         titled=title.fewer,
         retitled=np.maximum(title.added, title.lacking),
-        # Of a note the words of the text are among them, of which copies lack some; long texts have many.
-        values=figures.substituted
-        + np.where((shorter > FEW) & (shorter < TOKENS_A_VALUE), words.counted, words.substituted),
+        values=figures.substituted + words.substituted,
     )

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Signature
     from scrapy_neardup.index import Index
     from scrapy_neardup.index.lmdb.snapshot import Snapshot
+    from scrapy_neardup.index.protocol import Stored
 
 #: The families of tables that every index has: lower half of the digest, hash of the URL. From `OWN` on come
 #: those of the scheme.
@@ -72,10 +73,7 @@ def record(scheme: Scheme) -> tuple[tuple[str, str], ...]:
 
 
 def header_for(fingerprinter: Fingerprinter, extractor: str) -> Header:
-    """Return the header of an index of the documents that *fingerprinter* signs.
-
-    *extractor* is the name and version of what made the texts.
-    """
+    """Return the header of an index of what *fingerprinter* signs; *extractor* has name and version."""
     scheme = fingerprinter.scheme
     return Header(
         families=families(scheme),
@@ -163,18 +161,14 @@ def url_key(url: str, seed: int) -> int:
     return mmh3.hash64(url.encode("utf-8", "surrogatepass"), seed, signed=False)[0]
 
 
-def url_keys(urls: Iterable[str], seed: int) -> NDArray[np.uint64]:
-    """Hash filed URLs for their table: uint64[n]."""
-    return np.array([url_key(url, seed) for url in urls], np.uint64)
-
-
 def find_urls(index: Index, urls: Iterable[str]) -> tuple[list[int], set[str]]:
     """Return the numbers of all documents filed under *urls*, and those of the filed URLs that have any.
 
     A URL with a fragment may have been filed with or without it, so both forms are looked for.
     """
     wanted = sorted({filed for url in urls for filed in (url, filed_url(url))})
-    found, stored = index.retrieve(URL, url_keys(wanted, index.header.seed))
+    keys = np.array([url_key(url, index.header.seed) for url in wanted], np.uint64)
+    found, stored = index.retrieve(URL, keys)
     # Another URL may have the same hash, so the stored URL decides.
     rows = [row for row, query in enumerate(found.query.tolist()) if stored.urls[row] == wanted[query]]
     return found.document[rows].tolist(), {stored.urls[row] for row in rows}
@@ -213,9 +207,8 @@ def entries(
 def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> Documents:
     """Return *document*, one row, as the pages of a template are filed after the first one.
 
-    They are found by their digest and their URL alone, since only equal texts repeat them. If thousands of
-    them were filed under the same keys of the text, each lookup would meet all of them. One that is *keyed*
-    keeps all its keys nevertheless.
+    Only equal texts repeat them, so they have no keys of the text unless they are *keyed*: each lookup would
+    meet thousands.
     """
     records, keys = document.records.copy(), document.keys.copy()
     records["flags"] |= TEMPLATE
@@ -226,31 +219,22 @@ def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> 
     return document._replace(records=records, keys=keys)
 
 
-def older_than(reader: Snapshot, oldest: float, progress: Callable[[int, int], None]) -> list[int]:
-    """Return the numbers of documents stored before *oldest* (seconds since 1970)."""
+def select(
+    reader: Snapshot, chosen: Callable[[Stored], Iterable[Any]], progress: Callable[[int, int], None]
+) -> list[int]:
+    """Return the numbers of the stored documents that are *chosen*, which gets some at a time."""
     from scrapy_neardup.index.lmdb.snapshot import live_documents
 
     return [
         number
         for numbers, documents in live_documents(reader, progress)
-        for number in numbers[documents.records["time"] < oldest].tolist()
-    ]
-
-
-def of_hosts(reader: Snapshot, hosts: set[str], progress: Callable[[int, int], None]) -> list[int]:
-    """Return the numbers of documents whose URL has one of *hosts* (in lower case)."""
-    from scrapy_neardup.index.lmdb.snapshot import live_documents
-
-    return [
-        number
-        for numbers, documents in live_documents(reader, progress)
-        for number, url in zip(numbers.tolist(), documents.urls, strict=True)
-        if host_of(url) in hosts
+        for number, taken in zip(numbers.tolist(), chosen(documents), strict=True)
+        if taken
     ]
 
 
 def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> None:
-    """Remove documents by their numbers from the index in *path*, and wait until that is on disk."""
+    """Remove documents by their numbers from the index in *path*, for good."""
     with contextlib.closing(LmdbIndex(path, None)) as index:
         index.discard(numbers)
         index.flush()

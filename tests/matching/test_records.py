@@ -1,20 +1,22 @@
-"""What is filed can be made again from what is stored, and is found by what it was made of."""
+"""What is filed is found by what it was made of, can be made again from what is stored, and removed."""
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.index import Documents, MemoryIndex
-from scrapy_neardup.index.tables import NO_KEY
+from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
+from scrapy_neardup.index.tables import LAYOUTS, NO_KEY, Family
 from scrapy_neardup.matching.records import (
     DIGEST,
     OWN,
@@ -24,13 +26,20 @@ from scrapy_neardup.matching.records import (
     filed_url,
     find_urls,
     fingerprinter_of,
+    forget_urls,
     header_for,
+    require_pages,
     scheme_of,
+    select,
 )
+from scrapy_neardup.matching.sites import host_of
 from tests.examples import examples
+from tests.index.small import HEADER, SMALL, documents
+from tests.promises.site import story
 
 if TYPE_CHECKING:
-    from scrapy_neardup.index import Header
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
 
 TEXT = "the mayor has opened the new bridge over the river on monday " * 12
 
@@ -116,3 +125,65 @@ def test_urls_are_found_with_and_without_their_fragment(stored: list[str], asked
     found, known = find_urls(index, asked)
     assert sorted(found) == sorted(numbers[url] for url in wanted)
     assert known == wanted
+
+
+# Removed
+
+URLS = [
+    "https://a.example/1",
+    "http://www.a.example/2",
+    "https://b.example:8080/3",
+    "https://A.example/4",
+    "https://c.example/?from=a.example",
+    "https://not-a.example/",
+    "",
+]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Documents 0 to 19, of the times 100 to 119: the first 12 in a run, and 2 of all removed."""
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
+        for start, stop in ((0, 12), (12, 20)):
+            made = documents(range(start, stop), [f"u{number}" for number in range(start, stop)])
+            made.records["time"] = range(100 + start, 100 + stop)
+            index.add(made._replace(urls=[URLS[number % 7] for number in range(start, stop)]))
+            if not start:
+                index.compact()
+        index.discard([3, 15])
+        index.flush()
+    return tmp_path
+
+
+def test_what_is_chosen_is_found_in_runs_and_in_the_log_alike(path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    with closing(LmdbIndex(path, None)) as index, index.reading() as reader:
+
+        def chosen(column: Callable[[Any], Iterable[Any]]) -> list[int]:
+            return select(reader, column, lambda done, total: seen.append((done, total)))
+
+        for oldest in (0, 101, 112, 113.5, 1e12):
+            expected = [number for number in range(20) if 100 + number < oldest and number not in (3, 15)]
+            assert chosen(lambda some, oldest=oldest: some.records["time"] < oldest) == expected
+        assert seen[-1] == (20, 20)
+        hosts = chosen(lambda some: [host_of(url) == "a.example" for url in some.urls])
+        assert hosts == [0, 7, 10, 14, 17]
+
+
+def test_what_is_forgotten_by_url(tmp_path: Path) -> None:
+    with Detector.open(tmp_path) as detector:
+        for number in range(4):
+            detector.add(story(number), url=f"https://a.example/{number}")
+    urls = [f"https://a.example/{name}" for name in ("1", "9#x", "3#part", "1", "9")]
+    assert forget_urls(tmp_path, urls) == (2, ["https://a.example/9"])
+    with Detector.open(tmp_path) as detector:
+        kinds = [detector.check(story(number), url=f"https://b.example/{number}").kind for number in range(4)]
+    assert kinds == ["exact", "unique", "exact", "unique"]
+
+
+def test_bare_fingerprints_have_no_pages_to_remove() -> None:
+    pages = Header((Family(LAYOUTS[4]),), (("time", "<u4"),), {"features": {}})
+    require_pages(pages, "time")
+    for header, fields in ((HEADER, ()), (pages, ("time", "site"))):
+        with pytest.raises(IndexMismatch, match=r"bare fingerprints.*FingerprintIndex"):
+            require_pages(header, *fields)
