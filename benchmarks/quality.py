@@ -93,14 +93,13 @@ def by_kind(sets: Sequence[tuple[Loaded, Judged]]) -> Iterator[str]:
                     np.array([each[row] for each in judged["default"]])
                 )
     yield "### The default settings, by kinds and languages of pairs in all sets\n"
-    yield "| label | kind | pairs | default | pairs that differ between seeds |"
-    yield "|---" * 5 + "|"
+    yield "| label | kind | pairs | default |"
+    yield "|---" * 4 + "|"
     for label, kind in sorted(found, key=lambda key: ([*LABELS].index(key[0]), key[1])):
         if label:
             each = np.array(found[label, kind]).T  # bool[seeds, pairs]
-            unsteady = (each.any(axis=0) & ~each.all(axis=0)).sum()
             share = cell(each, np.arange(each.shape[1]))
-            yield f"| {LABELS[label]} | {kind} | {each.shape[1]} | {share} | {unsteady} |"
+            yield f"| {LABELS[label]} | {kind} | {each.shape[1]} | {share} |"
     yield ""
 
 
