@@ -46,7 +46,7 @@ def test_sound_inputs_are_read(tmp_path: Path) -> None:
     read = set()
     for kind, data in sound_inputs():
         for name, reader in readers().items():
-            if reader.kind == kind and "Error" not in _answer(name, data, tmp_path):
+            if reader.kind == kind and name not in read and "Error" not in _answer(name, data, tmp_path):
                 read.add(name)
     assert read == readers().keys()
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.helpers import forked
-from tests.helpers.free_ports import free_ports
+from tests.helpers.processes import free_ports
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)

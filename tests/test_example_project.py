@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scrapy.utils.test import get_crawler
 
-from tests.helpers.free_ports import free_ports
+from tests.helpers.processes import free_ports
 from tests.index.redis_server import server_program
 
 if TYPE_CHECKING:

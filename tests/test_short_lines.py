@@ -13,6 +13,7 @@ from scrapy_neardup.extraction.segment import Segment
 from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.matching.decision import KEYED
 from scrapy_neardup.matching.records import entries
+from tests.examples import examples
 from tests.helpers.short_lines import KINDS, SCRIPTS, Maker
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def test_pages_that_differ_in_short_lines_only_are_never_dropped(
         dice = random.Random(f"{kind} {language}")
         for same_title in (False, True) if form == "titled" else (True,):
             maker = Maker(kind, language, dice)
-            for number in range(40):
+            for number in range(examples(40).max_examples):
                 page = FORMS[form](maker.page(same_title=same_title))
                 url = f"https://{language}.example/{same_title}/{number}"
                 verdict = detector.add(page, url=url)

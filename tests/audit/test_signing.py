@@ -14,8 +14,7 @@ import pytest
 
 from scrapy_neardup.audit.signing import ALONE, SignerDied, sign
 from scrapy_neardup.fingerprint import Fingerprinter
-from tests.helpers.commands import COMMAND
-from tests.helpers.processes import children, wait_for_none
+from tests.helpers.processes import COMMAND, children, wait_for_none
 
 from .corpora import text
 

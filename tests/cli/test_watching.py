@@ -14,8 +14,7 @@ import pytest
 
 from scrapy_neardup.audit.sources.records import Origin
 from scrapy_neardup.cli.output import watching
-from tests.helpers.commands import COMMAND
-from tests.helpers.processes import children, wait_for_none
+from tests.helpers.processes import COMMAND, children, wait_for_none
 
 if TYPE_CHECKING:
     from pathlib import Path

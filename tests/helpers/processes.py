@@ -1,9 +1,23 @@
-"""Which processes others have started, and whether they still run: looked up in /proc."""
+"""Processes: the command line as one, which ones others have started and whether they run, free ports."""
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import sys
 import time
 from pathlib import Path
+
+_PROGRAM = """
+import signal
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from scrapy_neardup.cli import main
+
+main()
+"""
+#: ``scrapy-neardup``, which heeds Ctrl-C even where the tests are a job in the background, which ignores it.
+COMMAND = [sys.executable, "-c", _PROGRAM]
 
 
 def children(pid: int) -> set[int]:
@@ -46,3 +60,13 @@ def wait_for_none(pids: set[int], seconds: float = 20) -> None:
     while running(pids) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not running(pids)
+
+
+def free_ports(count: int) -> int:
+    """Return the first of *count* consecutive free ports."""
+    for first in range(18731, 28731, count):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as sockets:
+            for port in range(first, first + count):
+                sockets.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+    raise AssertionError("no free ports")

@@ -177,7 +177,7 @@ def _fingerprinters() -> list[Fingerprinter]:
 
 @_reader("text", 15)
 def text(data: bytes, folder: Path) -> Any:
-    words = data.decode("utf-8", "surrogatepass" if _is_wtf8(data) else "replace")
+    words = _decoded(data)
     signatures = [each.signature(words) for each in _fingerprinters()]
     half = words[: len(words) // 2]
     assert 0 <= text_jaccard(words, half) <= 1
@@ -186,19 +186,18 @@ def text(data: bytes, folder: Path) -> Any:
 
 @_reader("text", 12)
 def text_in_detector(data: bytes, folder: Path) -> Any:
-    words = data.decode("utf-8", "surrogatepass" if _is_wtf8(data) else "replace")
+    words = _decoded(data)
     with Detector.open() as detector:
         kinds = [detector.add(words, f"https://{n}.example/{words[:50]}").kind for n in range(2)]
         detector.check(words[:-20], "https://c.example/")
     return kinds
 
 
-def _is_wtf8(data: bytes) -> bool:
+def _decoded(data: bytes) -> str:
     try:
-        data.decode("utf-8", "surrogatepass")
+        return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        return False
-    return True
+        return data.decode("utf-8", "replace")
 
 
 # Addresses and what the user's settings say of them.
@@ -206,7 +205,7 @@ def _is_wtf8(data: bytes) -> bool:
 
 @_reader("url", 300)
 def url(data: bytes, folder: Path) -> Any:
-    first, _, second = data.decode("utf-8", "surrogatepass" if _is_wtf8(data) else "replace").partition("\n")
+    first, _, second = _decoded(data).partition("\n")
     split = [split_url(each) for each in (first, second, first)]
     no, repeats = np.zeros(3, bool), np.array([0, 0, 0])
     no[1:] = True
@@ -316,16 +315,10 @@ def state(data: bytes, folder: Path) -> Any:
     return found, [run.cut(family) for run in found.runs for family in small_header().families]
 
 
-@_reader("block", 2000)
+@_reader("block", 1300)
 def block(data: bytes, folder: Path) -> Any:
-    found = decode_block(data, small_header())
-    return found.records.tobytes(), found.urls
-
-
-@_reader("block", 3400)
-def rows_of_block(data: bytes, folder: Path) -> Any:
-    found = decode_block(data, small_header(), np.array([0, 1, 40]))
-    return found.records.tobytes(), found.urls
+    found = [decode_block(data, small_header(), rows) for rows in (None, np.array([0, 1, 40]))]
+    return [(each.records.tobytes(), each.urls) for each in found]
 
 
 @_reader("logged", 3700)
