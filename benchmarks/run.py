@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Console
-from suite.machine import describe, speed, steadiness
+from suite.machine import describe
 from suite.measuring import Finding, Form
 from suite.tables import console, markdown
 
@@ -108,7 +108,7 @@ def main() -> None:
         return
     options, out = parse_arguments(), Console(width=None if sys.stdout.isatty() else 140)
     folder = Path(tempfile.mkdtemp(prefix="neardup-bench-"))
-    lines, everything, speeds, start = [], [], [], time.monotonic()
+    lines, everything, start = [], [], time.monotonic()
     try:
         form = form_of(options, folder)
         machine = describe(folder)
@@ -118,12 +118,9 @@ def main() -> None:
             out.print(f"Other programs run (load {load:.1f}): what follows is no measure.", style="red")
         for row in ROWS:
             if not options.only or row.name in options.only:
-                speeds.append(speed())
                 findings = measure(row, form, out)
                 everything += findings
                 lines += markdown(row.title, findings)
-        machine.append(steadiness([*speeds, speed()]))
-        out.print(machine[-1], highlight=False)
     finally:
         shutil.rmtree(folder)
     outcomes = [each.outcome for each in everything if each.goal]

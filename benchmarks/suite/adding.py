@@ -46,25 +46,16 @@ def measure(form: Form) -> Iterator[Finding]:
     count = 4 * FLUSH if form.quick else 12 * FLUSH
     for size in form.stored:
         path = form.folder / "adding"
-        one_by_one, groups = [], []
-        for repeat in range(REPEATS):
-            one_by_one.append(fresh(form, path, size, count, repeat, by_group=False))
-            groups.append(fresh(form, path, size, count, repeat, by_group=True))
+        one_by_one = [fresh(form, path, size, count, repeat) for repeat in range(REPEATS)]
         shutil.rmtree(path)
         note = f"{count:,} documents, each reserved and confirmed; all on disk, flushed and merged at the end"
         yield Finding(
             "adding while crawling",
             size,
             "documents/s",
-            rates(one_by_one, count),
+            tuple(count / each.seconds for each in one_by_one),
             goal=Goal(50_000),
             note=note,
-        )
-        yield Finding(
-            "adding in bulk, 1000 at a time, each on disk before the next",
-            size,
-            "documents/s",
-            rates(groups, count),
         )
         yield Finding(
             "adding while crawling, CPU a document",
@@ -90,17 +81,13 @@ def measure(form: Form) -> Iterator[Finding]:
         )
 
 
-def rates(added: list[Added], count: int) -> tuple[float, ...]:
-    return tuple(count / each.seconds for each in added)
-
-
-def fresh(form: Form, path: Path, size: int, count: int, seed: int, *, by_group: bool) -> Added:
+def fresh(form: Form, path: Path, size: int, count: int, seed: int) -> Added:
     """Add to a copy of the index of *size* pages."""
     shutil.rmtree(path, ignore_errors=True)
     shutil.copytree(crawl_index(form, size), path)
     with Detector.open(path) as detector:
         documents = inputs.documents(detector.index.header, count, seed=10**9 + seed)
-        return add_groups(detector.index, documents) if by_group else add_each(detector.index, documents)
+        return add_each(detector.index, documents)
 
 
 def add_each(index: Index, documents: Documents) -> Added:
@@ -119,26 +106,10 @@ def add_each(index: Index, documents: Documents) -> Added:
         longest.append(most / 1e6)
         if (first + GROUP) % WAIT == 0:
             index.flush()
-    return finish(index, longest, start, cpu, written)
-
-
-def add_groups(index: Index, documents: Documents) -> Added:
-    """Add a group at a time, in bulk."""
-    longest, written = [], written_bytes()
-    start, cpu = time.perf_counter(), time.process_time()
-    for first in range(0, len(documents.urls), GROUP):
-        begin = time.perf_counter_ns()
-        index.add(documents.take(slice(first, first + GROUP)))
-        longest.append((time.perf_counter_ns() - begin) / 1e6)
-    return finish(index, longest, start, cpu, written)
-
-
-def finish(index: Index, longest: list[float], start: float, cpu: float, written: int) -> Added:
-    """Wait until all is on disk, flushed and merged."""
     index.flush()
     if index.gauges()["forgotten"]:
         raise SystemExit("The index has forgotten documents because the disk did not keep up.")
-    tidy(index)
+    tidy(index)  # wait until all is on disk, flushed and merged
     return Added(time.perf_counter() - start, time.process_time() - cpu, longest, written_bytes() - written)
 
 

@@ -18,7 +18,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import psutil
 import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
@@ -92,20 +91,10 @@ class PagesSpider(scrapy.Spider):
     def count(self) -> None:
         self.seen += 1
         if self.seen == WARM:
-            self.started = (time.perf_counter(), cpu(), own_cpu())
+            self.started = (time.perf_counter(), own_cpu())
         elif self.seen == len(self.urls):
-            self.ended = (time.perf_counter(), cpu(), own_cpu())
+            self.ended = (time.perf_counter(), own_cpu())
             self.probing.cancel()
-
-
-def cpu() -> float:
-    """Return seconds of this process and its workers."""
-    total = 0.0
-    process = psutil.Process()
-    for each in (process, *process.children(recursive=True)):
-        times = each.cpu_times()
-        total += times.user + times.system
-    return total
 
 
 def own_cpu() -> float:
@@ -140,10 +129,9 @@ def main() -> None:
     if spider.seen != len(spider.urls):
         sys.exit(f"Only {spider.seen} of {len(spider.urls)} pages were crawled.")
     counted = spider.seen - WARM
-    seconds, used, own = (end - start for start, end in zip(spider.started, spider.ended, strict=True))
+    seconds, own = (end - start for start, end in zip(spider.started, spider.ended, strict=True))
     answer = {
         "rate": counted / seconds,
-        "cpu": used / counted,
         "own": own / counted,
         "stall": float(np.percentile(spider.late, 99)) * 1000 if spider.late else 0.0,
         "collection": spider.collected * 1000,

@@ -7,15 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-
-from scrapy_neardup.extraction.loading import load_extractor
-from scrapy_neardup.processors import processors
 
 from . import inputs
 from .crawl import MAX_SECONDS, WARM
@@ -39,13 +33,10 @@ EXTRACTORS = ("segment", "trafilatura", "resiliparse")
 def measure(form: Form) -> Iterator[Finding]:
     pages = inputs.pages(form.data)[: form.pages]
     ways: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
-    servers: dict[str, list[float]] = {way: [] for way in WAYS}
 
     def one(way: str) -> float:
-        cpu: list[float] = []
-        with serving(form, pages, cpu) as base:
+        with serving(form, pages) as base:
             ways[way].append(crawl(form, base, way, len(pages)))
-        servers[way].append(cpu[0] / len(pages))
         return 0.0
 
     interleave(form.repeats, {way: lambda way=way: one(way) for way in WAYS})
@@ -78,23 +69,6 @@ def measure(form: Form) -> Iterator[Finding]:
         own, bare = (tuple(1000 * each for each in column(name, "own")) for name in (way, "bare"))
         work = f"{WAYS[way]}: CPU of the crawl's own process a page"
         yield Finding(work, 0, "ms", own, WAYS["bare"], bare, note=note)
-    cores = processors()
-    for way in EXTRACTORS:
-        bare, server = np.array(column("bare", "cpu")), servers[way]
-        if way == "trafilatura":
-            extraction = np.array(column("inline", "cpu")) - bare
-        else:
-            extraction = extraction_alone(form, pages, way)
-        total = bare + extraction + server
-        together = np.array(column(way, "cpu")) + server
-        bound = tuple(np.minimum(cores / total, 1 / bare).tolist())
-        parts = (
-            f"Scrapy {np.median(bare) * 1000:.1f}, extraction {np.median(extraction) * 1000:.1f}, server "
-            f"{np.median(server) * 1000:.1f} ms CPU a page, each alone; all at once "
-            f"{np.median(together) * 1000:.1f} ms on {cores} cores"
-        )
-        goal = Goal(0.95, ratio=True) if way == "trafilatura" else None
-        yield Finding(WAYS[way], 0, "pages/s", rates[way], "what the cores allow", bound, goal, parts)
     for way in EXTRACTORS:
         stalls, bare = column(way, "stall"), column("bare", "stall")
         longest = [max(column(each, "collection")) for each in (way, "bare")]
@@ -117,20 +91,7 @@ def measure(form: Form) -> Iterator[Finding]:
     )
 
 
-def extraction_alone(form: Form, pages: list[str], extractor: str) -> Any:
-    """Seconds of CPU a page, in this process."""
-    extract, start = load_extractor(extractor), time.process_time()
-    for page in pages[:100]:
-        extract(page, None)
-    return np.full(form.repeats, (time.process_time() - start) / len(pages[:100]))
-
-
-def crawl(
-    form: Form,
-    base: str,
-    way: str,
-    pages: int,
-) -> dict[str, Any]:
+def crawl(form: Form, base: str, way: str, pages: int) -> dict[str, Any]:
     """Crawl once, with a new index; return what `suite.crawl` prints."""
     new = form.folder / "crawl-index"
     shutil.rmtree(new, ignore_errors=True)
@@ -150,8 +111,8 @@ def crawl(
 
 
 @contextmanager
-def serving(form: Form, pages: list[str], cpu: list[float]) -> Iterator[str]:
-    """Serve *pages* from another process; its seconds of CPU are appended to *cpu*."""
+def serving(form: Form, pages: list[str]) -> Iterator[str]:
+    """Serve *pages* from another process."""
     file = form.folder / "pages.jsonl"
     file.write_text("".join(json.dumps(page) + "\n" for page in pages), "utf-8")
     command = [sys.executable, "-m", "suite.site", os.fspath(file), str(MAX_SECONDS + 60)]
@@ -161,5 +122,4 @@ def serving(form: Form, pages: list[str], cpu: list[float]) -> Iterator[str]:
         try:
             yield f"http://127.0.0.1:{int(server.stdout.readline())}"  # type: ignore[union-attr]
         finally:
-            output, _ = server.communicate(timeout=30)
-    cpu.append(float(output.split()[-1]))
+            server.communicate(timeout=30)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lmdb
@@ -13,11 +10,12 @@ import numpy as np
 from scrapy_neardup import Detector, FingerprintIndex
 from scrapy_neardup.index.lmdb.environment import DATABASES
 
-from .indexes import crawl_index, fingerprint_index, own_memory, size_on_disk
+from .indexes import crawl_index, fingerprint_index, size_on_disk
 from .measuring import Finding, Goal, interleave, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from .measuring import Form
 
@@ -46,11 +44,6 @@ def measure(form: Form) -> Iterator[Finding]:
             "bytes a document, all that a crawl keeps", size, "B", (used,), REDIS, (2000.0,), Goal(320), note
         )
         yield from opening(form, path, size, "pages", lambda path=path: Detector.open(path))
-        note = (
-            "the process's own, beside what the system keeps of the file; every part of the tables was "
-            "searched"
-        )
-        yield Finding("memory that an open index of pages takes", size, "MB", (memory(path),), note=note)
 
 
 def opening(
@@ -70,25 +63,6 @@ def opening(
     )
     runs = max(5, form.repeats)
     yield Finding(f"opening an index of {what}", size, "ms", interleave(runs, {"": once})[""], goal=goal)
-
-
-def memory(path: Path) -> float:
-    """Return the MB by which a process grows that opens an index and searches all of its tables."""
-    command = [sys.executable, "-c", "from suite.disk import print_memory; print_memory()", str(path)]
-    folder = Path(__file__).parents[1]
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, timeout=300)
-    return float(done.stdout)
-
-
-def print_memory() -> None:
-    with Detector.open():
-        before = own_memory()  # with all imports
-    dice = np.random.default_rng(1)
-    with Detector.open(sys.argv[1]) as detector:
-        for family in range(len(detector.index.header.families)):
-            for _ in range(20):
-                detector.index.search(family, dice.integers(0, 2**64 - 1, 1000, np.uint64))
-        print(own_memory() - before)
 
 
 def databases(path: Path) -> dict[str, int]:

@@ -30,7 +30,6 @@ GROUP = 16
 
 def measure(form: Form) -> Iterator[Finding]:
     import datasketch
-    import gaoya
     import rensa
     import simhash
 
@@ -59,11 +58,6 @@ def measure(form: Form) -> Iterator[Finding]:
         minhash.update(shingles)
         minhash.digest()
 
-    def by_gaoya() -> None:
-        index = gaoya.simhash.SimHashStringIndex(64, 4, 3, "char", True, (4, 4))
-        for number, text in enumerate(texts):
-            index.insert_document(number, text)
-
     def each(work: Callable[..., object], *arguments: list) -> Callable[[], float]:
         def run() -> float:
             return timed(lambda: [work(*row) for row in zip(*arguments, strict=True)]) / len(texts) * 1e6
@@ -77,9 +71,7 @@ def measure(form: Form) -> Iterator[Finding]:
         "sketch": each(our_sketches, tokens),
         "simhash": each(lambda text: simhash.Simhash(text).value, texts),
         "datasketch": each(lambda rows: datasketch.MinHash(128).update_batch(rows), encoded),
-        "rensa": each(by_rensa, shingles),
         "rensa from words": each(lambda each: by_rensa(joined(each)), words),
-        "gaoya": lambda: timed(by_gaoya) / len(texts) * 1e6,
     }
     found = interleave(form.repeats, tasks)
     mean = round(sum(map(len, words)) / len(words))
@@ -100,9 +92,7 @@ def measure(form: Form) -> Iterator[Finding]:
             30,
             f"ours {GROUP} at a time; its defaults: character 4-grams",
         ),
-        ("SimHash of a text", "SimHash", "gaoya", None, "its character 4-grams, filed in its index, too"),
         (f"{whole} of a text, one by one", "one signature", "simhash", 20, "as a crawl does"),
-        (f"{whole} of a text", "signature", "datasketch", None, "MinHash(128) alone, shingles ready"),
         (
             "sketch of word 5-shingles",
             "sketch",
@@ -110,7 +100,6 @@ def measure(form: Form) -> Iterator[Finding]:
             1,
             "ours from tokens, its from a list of them; RMinHash(128)",
         ),
-        ("sketch of word 5-shingles", "sketch", "rensa", None, "ours from tokens, its shingles ready"),
         (
             "sketch of word 5-shingles",
             "sketch",

@@ -63,14 +63,6 @@ def page_faults() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_majflt
 
 
-def own_memory() -> float:
-    """Return the MB that this process alone has: not what is mapped from the index."""
-    for line in Path("/proc/self/status").read_text("ascii").splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) / 1024
-    raise OSError("There is no RssAnon in /proc/self/status.")
-
-
 def written_bytes() -> int:
     """Return the bytes that this process has handed to the system to be written.
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 #: Seconds, by fingerprints.
 GOALS = {10**6: 1.0, 10**7: 15.0}
-#: The published time of seomoz's find_all for a million, in C++ on one core of a laptop of 2015: seconds.
-MOZ = {10**6: 1.595}
 SAMPLE = 20_000
 
 
@@ -64,10 +62,6 @@ def join(form: Form, size: int) -> Iterator[Finding]:
     )
     yield Finding(work, size, "s", found["ours"], *against, goal, note)
     yield Finding(work, size, "s", found["ours"], "brute force, extrapolated", found["brute"])
-    if size in MOZ:
-        yield Finding(
-            work, size, "s", found["ours"], "moz find_all, published", (MOZ[size],) * len(found["ours"])
-        )
 
 
 def fingerprints(count: int) -> NDArray[np.uint64]:

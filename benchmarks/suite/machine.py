@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
-import time
-from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from statistics import median
-from typing import TYPE_CHECKING
 
 from scrapy_neardup.processors import processors
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 PACKAGES = (
     "scrapy-neardup", "numpy", "scrapy", "lmdb", "trafilatura", "resiliparse", "simhash", "datasketch",
-    "rensa", "gaoya",
-    "faiss-cpu",
+    "rensa", "faiss-cpu",
 )  # fmt: skip
-
-#: Turns of the loop of `speed`, which take a quarter of a second or more.
-LOOPS = 50
 
 
 def describe(folder: Path) -> list[str]:
@@ -37,30 +26,6 @@ def describe(folder: Path) -> list[str]:
         f"index on {file_system(folder)}; load before: {load}",
         packages,
     ]
-
-
-def speed() -> tuple[float, float]:
-    """Return the milliseconds that a loop of Python takes, alone and on all cores at once."""
-    cores = processors()
-    with ProcessPoolExecutor(cores) as pool:
-        alone = pool.submit(_loop).result()
-        futures = [pool.submit(_loop) for _ in range(cores)]
-        return alone, median(future.result() for future in futures)
-
-
-def _loop() -> float:
-    start = time.perf_counter()
-    for _ in range(LOOPS):
-        sum(number * number for number in range(100_000))
-    return (time.perf_counter() - start) / LOOPS * 1000
-
-
-def steadiness(speeds: Sequence[tuple[float, float]]) -> str:
-    """Say how `speed` varied: cores of a virtual machine may share one with each other and with others."""
-    alone, together = (f"{min(each):.1f} to {max(each):.1f} ms" for each in zip(*speeds, strict=True))
-    return (
-        f"one loop of Python, before each part and at the end: {alone} alone, {together} on all cores at once"
-    )
 
 
 def processor() -> str:
