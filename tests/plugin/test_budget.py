@@ -99,7 +99,7 @@ def test_skipped_and_deferred():
 
 
 COLOURS, SORTS, VIEWS = ("red", "blue", "green"), ("price", "name", "new"), ("grid", "list", "wide")
-PRODUCTS = range(24)
+PRODUCTS = range(60)
 
 
 class Shop:
@@ -177,7 +177,10 @@ async def test_a_shop_with_facets(shop, tmp_path):
     skips = [line for line in lines if line["action"] == "skip"]
     assert len(skips) == skipping["budget/skipped"] > 100
     assert all("brought nothing new" in line["why"]["budget"] for line in skips)
-    # Deferred requests come last, and none is lost.
+
+
+async def test_deferred_requests_come_last_and_none_is_lost(shop):
+    _, all_shown, all_copies = await shop()
     deferring, shown, copies = await shop(NEARDUP_BUDGET="defer")
     assert (shown, copies) == (all_shown, all_copies)
     assert deferring["budget/deferred"] > 100

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.helpers import forked
 
 ADDONS = 'ADDONS = {"scrapy_neardup.Addon": 700}\n'
 
 
 @pytest.fixture
-def doctor(tmp_path, environment):
+def doctor(tmp_path):
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = some\n")
 
     def run(settings, *arguments):
         (tmp_path / "some.py").write_text(settings)
-        command = [sys.executable, "-m", "scrapy", "neardup", *arguments]
-        ended = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
-        )
+        ended = forked.scrapy("neardup", *arguments, cwd=tmp_path)
         assert "Traceback" not in ended.stderr
         return ended.returncode, ended.stdout.splitlines()
 
