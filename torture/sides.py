@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.index.lmdb.check import check
+from scrapy_neardup.index.lmdb.commands import check
 from scrapy_neardup.index.protocol import Filing, Found, Lookup
 from tests.index.conformance import reserve
 

@@ -39,8 +39,7 @@ def info(path: Path | str, as_json: bool) -> None:
     else:
         from scrapy_neardup.index.lmdb.commands import describe
 
-        with progress("Reading the times of the documents") as advance:
-            facts = describe(path, advance)
+        facts = describe(path)
     if as_json:
         print_json(facts)
         return
@@ -67,8 +66,7 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
     well and 1 if there are problems, which are printed.
     """
     from scrapy_neardup.errors import IndexCorrupted
-    from scrapy_neardup.index.lmdb.check import Problem, find_problems
-    from scrapy_neardup.index.lmdb.commands import opened
+    from scrapy_neardup.index.lmdb.commands import Problem, find_problems, opened
 
     if is_on_server(path):
         from .server import check as check_on_server

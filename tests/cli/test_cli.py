@@ -220,7 +220,7 @@ def test_check_prints_problems(index: Path) -> None:
     damage(index)
     result = run("index", "check", index)
     assert result.exit_code == 1
-    assert "log, block 0\tIt does not match its checksum." in result.output
+    assert "log\tA block of the log cannot be read (it does not match its checksum)." in result.output
     (first, *_) = json.loads(run("index", "check", index, "--json").output)["problems"]
     assert first == {"where": "log, block 0", "what": "It does not match its checksum."}
 

@@ -38,7 +38,7 @@ from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
 from scrapy_neardup.index import MemoryIndex
 from scrapy_neardup.index.header import Header
-from scrapy_neardup.index.lmdb.directory import check_data_file, is_index, is_unfinished, read_sidecar
+from scrapy_neardup.index.lmdb.directory import check_data_file, is_unfinished, read_sidecar
 from scrapy_neardup.index.lmdb.layout import (
     Run,
     decode_block,
@@ -350,7 +350,7 @@ def data_file(data: bytes, folder: Path) -> Any:
 @_reader("note", 1400)
 def note(data: bytes, folder: Path) -> Any:
     (folder / "index.json").write_bytes(data)
-    return is_index(folder), read_sidecar(folder)
+    return read_sidecar(folder)
 
 
 def _server(**answers: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.check import check
+from scrapy_neardup.index.lmdb.commands import check
 
 PAGE = 4096
 KEYS = np.arange(300, dtype=np.uint64)

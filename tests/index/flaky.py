@@ -64,7 +64,7 @@ class Environment(Hooked):
     METHODS = {
         "begin": Transaction,
         "set_mapsize": None,
-        "copy": None,
+        "copyfd": None,
         "reader_check": None,
         "info": None,
         "sync": None,

@@ -18,12 +18,11 @@ HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL)), (("time", "<u4"), ("tag", "
 SMALL = Tuning(
     group_documents=4,
     flush_documents=16,
-    load_documents=40,
-    transaction_bytes=256,
+    transaction_values=2,
     block_documents=8,
     partition_entries=16,
     partition_bytes=1 << 14,
-    dense_probes=1,
+    few_keys=1,
     candidates_at_once=16,
 )
 

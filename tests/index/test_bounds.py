@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -165,44 +163,3 @@ def test_fewer_are_compared_by_longer_prefixes_whatever_the_runs_are(compared: i
     assert set(before.stored.urls) == set(after.stored.urls)
     if compared >= 80:  # the equal ones are in four tables
         assert {f"u{number}" for number in range(len(new) - 20, len(new))} <= set(before.stored.urls)
-
-
-OTHER = """
-import sys
-from contextlib import closing
-from pathlib import Path
-import numpy as np
-from scrapy_neardup.index import Documents, LmdbIndex
-from scrapy_neardup.index.protocol import Lookup
-with closing(LmdbIndex(Path(sys.argv[1]), None)) as index:
-    keys = np.array([[0], [9], [7], [9]], np.uint64)
-    asked = Documents(keys, np.zeros(1, index.header.dtype), [""], [b""])
-    for lookup in (Lookup(0, 3, nearest=10), Lookup(2, most=40, nearest=10)):
-        print(*sorted(index.find(asked, [lookup]).stored.urls))
-"""
-
-
-def test_another_process_finds_the_same_of_a_crowd(tmp_path: Path) -> None:
-    """What one process has in its log or in its memory the other has in runs, and the other way round."""
-    lookups = [Lookup(FINGERPRINT, 3, nearest=10), Lookup(FURTHER, most=40, nearest=10)]
-    asked = (0, 9, 7, 9)
-    known: dict[str, tuple[int, ...]] = {}
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as one:
-        for size in (3, 30, 5, 17, 1, 2):
-            new = [(1 << place % 5, 0, 7 + place % 3, 30 + place) for place in range(size)]
-            some = documents(new, len(known))
-            known.update(zip(some.urls, new, strict=True))
-            for place in range(size):
-                reserve(one, some.take(slice(place, place + 1))).confirm()
-            one.flush()
-            for lookup in lookups:
-                assert urls(one, asked, lookup) == expected(known, asked, lookup)
-        other = subprocess.run(
-            [sys.executable, "-c", OTHER, str(tmp_path)],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        for lookup, line in zip(lookups, other.stdout.splitlines(), strict=True):
-            assert set(line.split()) == expected(known, asked, lookup)

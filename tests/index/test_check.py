@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.check import check, find_problems
-from scrapy_neardup.index.lmdb.commands import opened
+from scrapy_neardup.index.lmdb.commands import check, find_problems, opened
 from scrapy_neardup.index.lmdb.layout import (
     HELD,
     change_dead,
+    decode_block,
     decode_partition,
     decode_state,
+    encode_block,
     encode_held,
     encode_partition,
     encode_state,
@@ -126,8 +127,8 @@ def delete(name: str, *, last: bool = False) -> Change:
 
 
 def repeat_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    block = bytes(transaction.get(number_key(0), db=databases["documents"]))
-    transaction.put(number_key(1), block, db=databases["documents"])
+    stored = decode_block(bytes(transaction.get(number_key(0), db=databases["documents"])), HEADER)
+    transaction.put(number_key(1), encode_block(stored, number_key(1)), db=databases["documents"])
 
 
 def change_entries(change: Callable[[Any, Any], tuple[Any, Any]]) -> Change:
@@ -162,17 +163,17 @@ def unmark(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
 
 
 DAMAGE: dict[str, tuple[Change, str]] = {
-    "block deleted": (delete("documents"), "documents: 8 documents cannot be read, the first 0."),
+    "block deleted": (delete("documents"), "run 0: 8 documents are missing, the first 0."),
     "last block deleted": (delete("log", last=True), "log: "),
-    "block twice": (repeat_block, "documents, block 1: "),
-    "block unknown to the state": (change_state(next=lambda old: old.next - 1), "log, block"),
-    "partition deleted": (delete("runs"), "partition 0: A partition is cut short or missing"),
+    "block twice": (repeat_block, "The block of document 1 overlaps another."),
+    "block unknown to the state": (change_state(next=lambda old: old.next - 1), "log: "),
+    "partition deleted": (delete("runs"), "run 0: A partition is cut short or missing."),
     "document of another run": (
         change_entries(lambda keys, numbers: (keys, numbers + 2**31)),
         "is out of bounds",
     ),
     "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "has 99 entries of 100"),
-    "document not held": (not_held, "It has not 100 documents."),
+    "document not held": (not_held, "it has not 100 documents"),
     "unknown document removed": (mark(1000), "Document 1000 is marked as removed, and was never added."),
     "removed documents are back": (unmark, "and should have"),
     "runs overlap": (

@@ -13,7 +13,7 @@ import pytest
 
 from scrapy_neardup.errors import ConfigurationError, IndexUnavailable
 from scrapy_neardup.index import Documents, FingerprintIndex, Header, LmdbIndex, Matches
-from scrapy_neardup.index.lmdb.check import check
+from scrapy_neardup.index.lmdb.commands import check
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import State, write_state
 from scrapy_neardup.index.lmdb.search import search_near

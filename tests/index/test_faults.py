@@ -241,7 +241,7 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
         assert has(index, 1)
 
         def readers() -> list[list[str]]:  # process and thread of each; the transaction changes with a flush
-            return [line.split()[:2] for line in index._environment._env.readers().splitlines()]
+            return [line.split()[:2] for line in index._environment.env.readers().splitlines()]
 
         before = readers()
         locked, release = threading.Event(), threading.Event()

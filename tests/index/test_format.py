@@ -201,13 +201,3 @@ def test_a_table_of_several_partitions(tmp_path: Path) -> None:
     for table in range(TABLES - 1):
         entries = read_table(found["runs"], run["id"], table, run["bits"])
         assert entries == sorted((rotated(fingerprint(number), table), number) for number in range(200))
-
-
-def test_high_numbers_have_tombstones_of_their_own(tmp_path: Path) -> None:
-    most = (1 << 14) + 2
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
-        index.add(some(0, most))
-        index.discard([1, most - 1])
-        index.flush()
-    found: Any = databases(tmp_path)["dead"]
-    assert found == {key: tombstones(key, 1) for key in (bytes(3), bytes((0, 0, 1)))}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import replace
 
 import lmdb
 import numpy as np
@@ -20,12 +19,10 @@ from scrapy_neardup.index.lmdb.layout import (
     block_size,
     change_dead,
     decode_block,
-    decode_held,
     decode_logged,
     decode_partition,
     decode_state,
     encode_block,
-    encode_held,
     encode_logged,
     encode_partition,
     encode_state,
@@ -93,14 +90,6 @@ def test_damage_of_a_block_is_found_and_takes_no_memory() -> None:
                 decode(broken, HEADER, check=key)
 
 
-def test_what_is_decoded_outlives_the_block() -> None:
-    new = documents(["https://a.example/"] * 3, HEADER)
-    block = bytearray(encode_block(new.stored, KEY))
-    stored = decode_block(block, HEADER)
-    block[:] = bytes(len(block))
-    assert np.array_equal(stored.records, new.records)
-
-
 #: Keys that crowd at the ends of the range, or anywhere.
 low_bits = st.one_of(st.integers(0, 3), st.integers(2**40 - 3, 2**40 - 1), st.integers(0, 2**40 - 1))
 
@@ -138,16 +127,6 @@ def test_a_state_comes_back_and_no_other_bytes_are_one() -> None:
     for place in range(len(data)):
         with pytest.raises(IndexCorrupted, match="state"):
             decode_state(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
-
-
-@given(st.lists(st.booleans(), max_size=70), st.integers(0, 2**32 - 100))
-def test_which_documents_of_its_range_a_run_holds(held: list[bool], start: int) -> None:
-    run = Run(0, start, start + len(held), sum(held), 0)
-    data = encode_held(np.array(held, bool))
-    assert decode_held(data, run).tolist() == held
-    for other in (replace(run, stop=run.stop + 8), replace(run, documents=run.documents + 1)):
-        with pytest.raises(IndexCorrupted, match="run 0 cannot be read"):
-            decode_held(data, other)
 
 
 edge = 1 << LOW_BITS

@@ -7,7 +7,6 @@ import threading
 import time
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -15,9 +14,9 @@ import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex, open_index
-from scrapy_neardup.index.lmdb.check import check as problems
+from scrapy_neardup.index.lmdb.commands import check as problems
 from scrapy_neardup.index.lmdb.memtable import Memtable
-from scrapy_neardup.index.lmdb.runs import append
+from scrapy_neardup.index.lmdb.writer import append
 
 from .consistency import check
 from .small import HEADER, SMALL, documents
@@ -25,6 +24,7 @@ from .test_faults import has, script, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 PAGE = 4096
 
@@ -51,40 +51,6 @@ def in_child(work: Callable[[], Any], seconds: float = 10) -> str:
         child.kill()
         child.join()
     return "hangs" if hangs or answers.empty() else answers.get()
-
-
-def test_a_fork_while_another_thread_closes_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The child can open that index and others, once the parent has it open no more."""
-    started, go_on = threading.Event(), threading.Event()
-    close = LmdbIndex.close
-
-    def slowly(index: LmdbIndex) -> None:
-        close(index)
-        started.set()
-        go_on.wait(20)
-
-    index = open_index(tmp_path / "one", HEADER)
-    store(index, 1)
-    monkeypatch.setattr(LmdbIndex, "close", slowly)
-    thread = threading.Thread(target=index.close)
-    thread.start()
-    assert started.wait(10)
-    monkeypatch.setattr(LmdbIndex, "close", close)
-
-    def use(name: str) -> int:
-        with closing(open_index(tmp_path / name, HEADER)) as again:
-            store(again, 2)
-            again.flush()
-            return again.gauges()["documents"]
-
-    try:
-        assert in_child(lambda: use("one")) == "2"
-        assert in_child(lambda: use("two")) == "1"
-    finally:
-        go_on.set()
-        thread.join()
-    with closing(open_index(tmp_path / "one", HEADER)) as again:
-        assert has(again, 2)
 
 
 def test_no_lock_held_at_a_fork_keeps_the_child_waiting(tmp_path: Path) -> None:
@@ -130,7 +96,7 @@ def test_no_lock_held_at_a_fork_keeps_the_child_waiting(tmp_path: Path) -> None:
 
 def test_a_file_that_outgrows_its_map(tmp_path: Path) -> None:
     """Refused with the remedy; searches go on, and all does once it is opened with more room."""
-    tuning = replace(SMALL, map_bytes=1 << 20, transaction_bytes=1 << 16)
+    tuning = replace(SMALL, map_bytes=1 << 20)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         stored, told = 0, ""
         while not told:
@@ -215,12 +181,6 @@ def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pyt
 
 
 # Expiry
-
-
-def written() -> int:
-    """Bytes that this process has written."""
-    lines = Path("/proc/self/io").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("wchar"))
 
 
 def test_a_commit_whose_number_shows_before_it_can_be_seen_is_not_missed(tmp_path: Path) -> None:

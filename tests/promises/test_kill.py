@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.index.lmdb.check import check
+from scrapy_neardup.index.lmdb.commands import check
 from scrapy_neardup.matching.records import find_urls
 
 from .site import Site

@@ -13,7 +13,7 @@ import numpy as np
 
 from scrapy_neardup import clock
 from scrapy_neardup.index import LmdbIndex, open_index
-from scrapy_neardup.index.lmdb.check import check
+from scrapy_neardup.index.lmdb.commands import check
 from tests.index.conformance import HEADER as SHARED
 from tests.index.conformance import documents as shared
 from tests.index.conformance import reserve, urls_of

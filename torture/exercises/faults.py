@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.check import check
+from scrapy_neardup.index.lmdb.commands import check
 from tests.index.small import HEADER, documents
 from torture import shim
 from torture.children import isolated

@@ -29,7 +29,7 @@ TUNING = replace(
     group_seconds=0.01,
     flush_documents=64,
     partition_entries=64,
-    transaction_bytes=1 << 14,
+    transaction_values=4,
     block_documents=32,
 )
 

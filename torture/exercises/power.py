@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.check import check
-from scrapy_neardup.index.lmdb.commands import compact
+from scrapy_neardup.index.lmdb.commands import check, compact
 from tests.index.conformance import reserve
 from tests.index.small import HEADER, SMALL, documents, note_of
 from torture import shim

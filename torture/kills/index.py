@@ -11,7 +11,7 @@ import numpy as np
 
 from scrapy_neardup.cli import main
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.check import check
+from scrapy_neardup.index.lmdb.commands import check
 from tests.index.adder import add
 from tests.index.small import HEADER, SMALL, documents, note_of
 from torture.children import isolated

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup import Detector
 from scrapy_neardup.audit import audit
-from scrapy_neardup.index.lmdb.check import check
+from scrapy_neardup.index.lmdb.commands import check
 from scrapy_neardup.matching.records import find_urls
 from tests.promises.site import Site, story
 from torture.children import isolated

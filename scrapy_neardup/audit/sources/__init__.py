@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from scrapy_neardup.extraction.decoding import is_binary
-from scrapy_neardup.index.lmdb.directory import is_index
+from scrapy_neardup.index.lmdb.directory import read_sidecar
 from scrapy_neardup.matching.sites import is_domain
 
 from .feeds import read_csv, read_json, read_json_lines, read_parquet
@@ -161,7 +161,7 @@ def _is_feed(path: Path, kind: str, *, of_site: bool) -> bool:
 def _kind(path: Path) -> str:
     """Return the kind of *path*. Raises `SourceUnavailable` if it cannot be read."""
     try:
-        if is_index(path):
+        if read_sidecar(path) is not None:
             raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
         if path.is_dir():
             os.listdir(path)  # noqa: PTH208

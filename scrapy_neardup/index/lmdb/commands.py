@@ -1,68 +1,54 @@
-"""Opening an index for a command, describing it, compacting it."""
+"""Commands on an index: opening, describing, checking, compacting it."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import shutil
-import tempfile
-from datetime import datetime, timezone
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+from scrapy_neardup.index.header import damaged, decoding
 
-from .compaction import merge_all
-from .directory import (
-    DATA,
-    LOCK,
-    USERS,
-    corrupted,
-    file_lock,
-    is_index,
-    read_sidecar,
-    shared_use,
-    translated,
-)
+from .compaction import merge_all, write
+from .directory import DATA, LOCK, USERS, corrupted, file_lock, read_sidecar, shared_use, translated
 from .environment import Environment
 from .layout import encode_block, number_key, read_header
-from .runs import write
-from .snapshot import count_documents, live_documents, reading
+from .snapshot import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from scrapy_neardup.index import Header
 
-    from .runs import Item
+    from .compaction import Item
+    from .index import LmdbIndex
+    from .layout import Run
     from .snapshot import Snapshot
 
 
 #: The folder of a Scrapy project in which a relative NEARDUP_DIR is.
 PROJECT = ".scrapy"
-#: The name of a directory for a new file begins so. One that is still there was left by a process that died.
-PREFIX = "rewritten-"
+#: The name of the file that `compact` writes. One that is still there was left by a process that died.
+NEW = f"{DATA}.new"
 
 
 def require_index(path: Path) -> None:
     """Raise `IndexUnavailable` or `IndexCorrupted` unless there is an index in *path*. Nothing is created."""
-    try:
-        known = read_sidecar(path) if is_index(path) else None
-        exists = (path / DATA).is_file()
-        filled = exists and (path / DATA).stat().st_size > 0
-    except OSError as error:
-        raise IndexUnavailable(
-            f"The index in {path} cannot be read ({error.strerror}): change its permissions."
-        ) from error
-    if not filled and known is not None:
-        state = "empty" if exists else "missing"
-        raise corrupted(path / DATA, f"it is {state} and should hold {known} documents")
+    with translated(path, "read"):
+        known = read_sidecar(path)
+        size = (path / DATA).stat().st_size if (path / DATA).is_file() else 0
     if known is None:
         there = path.parent / PROJECT / path.name
         remedy = f"name {there}" if (there / DATA).is_file() else "name the directory of an index"
         raise IndexUnavailable(f"There is no index in {path}: {remedy}.")
+    if not size:
+        raise corrupted(path / DATA, f"it is missing or empty and should hold {known} documents")
 
 
 @contextlib.contextmanager
@@ -87,18 +73,15 @@ def _environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
         environment.close()
 
 
-def describe(path: Path, progress: Callable[[int, int], None]) -> dict[str, Any]:
+def describe(path: Path) -> dict[str, Any]:
     """Return numbers and parameters of the index in *path*, by name, ready for JSON.
 
-    *progress* is called with the documents read so far, and how many there are. Raises as `opened` does.
+    Raises as `opened` does.
     """
     with opened(path) as (environment, header), reading(environment, header) as reader:
-        documents, state = count_documents(reader), reader.state
-        times: list[int] = []
-        if "time" in (header.dtype.names or ()):
-            for _, some in live_documents(reader, progress):
-                if len(some.urls):
-                    times += [int(some.records["time"].min()), int(some.records["time"].max())]
+        state, size = reader.state, environment.size()
+        backlog = state.next - state.flushed
+        documents = sum(run.documents for run in state.runs) + backlog - len(reader.dead)
         return {
             "path": str(path),
             "uuid": header.uuid,
@@ -107,21 +90,95 @@ def describe(path: Path, progress: Callable[[int, int], None]) -> dict[str, Any]
             **{name: header.parameters.get(name) for name in ("scheme", "features", "extractor")},
             "tables": [len(family.tables) for family in header.families],
             "documents": documents,
-            "oldest": _iso(min(times, default=None)),
-            "newest": _iso(max(times, default=None)),
             "added": state.next,
             "removed": len(reader.dead),
-            "backlog": state.next - state.flushed,
+            "backlog": backlog,
             "runs": [run.documents for run in state.runs],
-            "bytes_used": environment.size(),
-            "bytes_per_document": round(environment.size() / documents, 1) if documents else None,
+            "bytes_used": size,
+            "bytes_per_document": round(size / documents, 1) if documents else None,
             "bytes_file": (path / DATA).stat().st_size,
             "bytes_disk_free": shutil.disk_usage(path).free,
         }
 
 
-def _iso(time: int | None) -> str | None:
-    return None if time is None else datetime.fromtimestamp(time, timezone.utc).isoformat()
+# Checking
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in an index that should not be."""
+
+    where: str
+    #: A sentence.
+    what: str
+
+
+def check(index: LmdbIndex) -> Iterator[Problem]:
+    """Yield the problems of an open index, as far as it is on disk."""
+    return find_problems(index._environment, index.header)
+
+
+def find_problems(
+    environment: Environment, header: Header, progress: Callable[[int, int], None] | None = None
+) -> Iterator[Problem]:
+    """Yield the problems of the index in *environment*, as one transaction sees it while others write.
+
+    Everything is read once, and each checksum is verified. Of each run, and of the log, the first problem is
+    told. What a killed process leaves behind is none: the next maintenance sweeps it away. *progress* is
+    called with how many runs were read so far, and how many there are. Raises `IndexUnavailable` if LMDB or
+    the memory fails.
+    """
+    try:
+        with reading(environment, header) as reader:
+            state = reader.state
+            borders = [*((run.start, run.stop) for run in state.runs), (state.flushed, state.next)]
+            if state.flushed > state.next or any(one[1] != after[0] for one, after in pairwise(borders)):
+                raise damaged("Its runs and its log do not follow each other")
+            if len(reader.dead) and reader.dead[-1] >= state.next:
+                raise damaged(f"Document {reader.dead[-1]} is marked as removed, and was never added")
+            for place, run in enumerate(state.runs, 1):
+                try:
+                    _verify(reader, run)
+                except IndexCorrupted as error:
+                    yield _problem(f"run {run.id}", error)
+                if progress is not None:
+                    progress(place, len(state.runs))
+            try:
+                for _ in reader.whole_log():
+                    pass
+            except IndexCorrupted as error:
+                yield _problem("log", error)
+    except IndexCorrupted as error:
+        yield _problem("state", error)
+
+
+def _problem(where: str, error: Exception) -> Problem:
+    return Problem(where, str(error).partition(": run ")[0].rstrip(".") + ".")
+
+
+def _verify(reader: Snapshot, run: Run) -> None:
+    """Raise `IndexCorrupted` unless each document that *run* holds is in a block, and in each table."""
+    header, held = reader.header, reader.held(run)
+    missing, expected = held.copy(), run.start
+    for first, stored in reader.blocks(run.start, run.stop):
+        if first < expected or (expected := first + len(stored.urls)) > run.stop:
+            raise damaged(f"The block of document {first} overlaps another")
+        missing[first - run.start : expected - run.start] = False
+    if missing.any():
+        raise damaged(f"{missing.sum()} documents are missing, the first {run.start + missing.argmax()}")
+    for family, first in zip(header.families, header.first_table, strict=False):
+        most, cut, fewer = run.documents * family.keys, run.cut(family), family.equal and family.keys > 1
+        for table in range(first, first + len(family.tables)):
+            count = 0
+            for partition in range(1 << cut):
+                entries = reader.partition(run, cut, table, partition, check=True).entries
+                with decoding("A partition"):  # an IndexError would be a document of another run
+                    count += int(held[entries.documents.astype(np.int64) - run.start].sum())
+            if count > most or (count < most and not fewer):  # a document may lack some of several keys
+                raise damaged(f"Table {table} has {count} entries of {run.documents} documents")
+
+
+# Compacting
 
 
 def compact(path: Path) -> tuple[int, int]:
@@ -137,25 +194,27 @@ def compact(path: Path) -> tuple[int, int]:
             raise IndexUnavailable(
                 f"The index in {path} is in use: stop the crawls and commands that use it first."
             )
-        for left in path.glob(f"{PREFIX}*"):
-            shutil.rmtree(left)
-        before = data.stat().st_size
-        with tempfile.TemporaryDirectory(prefix=PREFIX, dir=path) as folder, translated(path, "compacted"):
-            with _environment_of(path) as (environment, header):
-                for _ in merge_all(environment, header):
-                    pass
-                with reading(environment, header) as reader:
-                    for _ in write(environment, _purged(reader)):
+        before, new = data.stat().st_size, path / NEW
+        try:
+            with translated(path, "compacted"):
+                with _environment_of(path) as (environment, header), new.open("wb") as file:
+                    for _ in merge_all(environment, header):
                         pass
-                environment.copy(Path(folder))
-            copy = Path(folder, DATA)
-            shutil.copymode(data, copy)
-            with contextlib.suppress(PermissionError):  # another user's file
-                os.chown(copy, data.stat().st_uid, data.stat().st_gid)
-            _sync(copy)
-            copy.replace(data)
-            _sync(path)
-            (path / LOCK).unlink(missing_ok=True)  # it describes the old file
+                    with reading(environment, header) as reader:
+                        for _ in write(environment, _purged(reader)):
+                            pass
+                    environment.env.copyfd(file.fileno(), compact=True)
+                    os.fsync(file.fileno())
+                shutil.copymode(data, new)
+                with contextlib.suppress(PermissionError):  # another user's file
+                    os.chown(new, data.stat().st_uid, data.stat().st_gid)
+                new.replace(data)
+                folder = os.open(path, os.O_RDONLY)
+                os.fsync(folder)
+                os.close(folder)
+                (path / LOCK).unlink(missing_ok=True)  # it describes the old file
+        finally:
+            new.unlink(missing_ok=True)
         return before, data.stat().st_size
 
 
@@ -170,12 +229,3 @@ def _purged(reader: Snapshot) -> Iterator[Item]:
                 documents.urls[row], documents.notes[row] = "", b""
             if len(gone):
                 yield "documents", number_key(first), encode_block(documents, number_key(first))
-
-
-def _sync(path: Path) -> None:
-    """Return once the file or directory *path* is on disk."""
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

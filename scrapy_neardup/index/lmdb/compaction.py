@@ -2,51 +2,71 @@
 
 This is a log-structured merge tree (O'Neil et al., Acta Informatica 33, 1996). Runs cover neighbouring ranges
 of document numbers. Each is at least twice as large as all newer ones together, so the number of runs grows
-with the logarithm of the number of documents, and so does how often an entry is written again. Runs whose
-documents are all too old are dropped as a whole.
+with the logarithm of the number of documents, and so does how often an entry is written again. Nothing of a
+run exists for readers before the state names it. If the process dies before, it is swept away later.
 """
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.index.header import damaged
+from scrapy_neardup.index.header import decoding
 from scrapy_neardup.index.protocol import Documents
+from scrapy_neardup.index.search import Entries, flatten, merge_entries, sort_entries
 
 from .directory import MERGE, file_lock
-from .layout import read_state, write_state
-from .runs import blocks, merge_partitions, new_run, partitions, put, replace_runs, require_room, sweep, write
+from .layout import (
+    HELD,
+    Run,
+    change_dead,
+    encode_block,
+    encode_held,
+    encode_partition,
+    key_number,
+    key_run,
+    number_key,
+    partition_bits,
+    partition_key,
+    read_dead,
+    read_state,
+    split,
+    write_state,
+)
 from .snapshot import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import lmdb
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
+    from scrapy_neardup.index.tables import Family
 
     from .environment import Environment
-    from .layout import Run, State
     from .snapshot import Snapshot
 
+#: The name of a database, a key, the value to write under it, or None to delete the one that is there.
+Item = tuple[str, bytes, bytes | None]
 #: A run is written again once this share of its documents has a tombstone. So each removal makes four
 #: documents be written again at most.
 HOLLOW = 0.25
 
 
-def maintain(environment: Environment, header: Header, expires: int = 0) -> Iterator[None]:
+def maintain(
+    environment: Environment, header: Header, expires: int = 0, *, wait: bool = False
+) -> Iterator[None]:
     """Flush, expire and merge what is due, yielding after every short transaction.
 
     Runs whose records all have a ``time`` before *expires* (seconds since 1970) are dropped; 0 keeps all. One
-    thread of one process maintains an index at a time; for the others this ends at once.
+    thread of one process maintains an index at a time; without *wait*, this ends at once for the others.
     """
-    with merge_lock(environment) as held:
+    with merge_lock(environment, wait=wait) as held:
         if not held:
             return
         with reading(environment, header) as reader:
@@ -55,8 +75,9 @@ def maintain(environment: Environment, header: Header, expires: int = 0) -> Iter
                 yield from _flush(environment, reader)
             if expires:
                 yield from _expire(environment, reader, expires)
-            while len(due := due_for_merge(reader.state.runs)) > 1 or (due := _hollow(reader)):
+            while due := due_for_merge(reader.state.runs) or _hollow(reader):
                 yield from _merge(environment, reader, due)
+            yield from sweep(environment, reader)
 
 
 def merge_all(environment: Environment, header: Header) -> Iterator[None]:
@@ -67,56 +88,7 @@ def merge_all(environment: Environment, header: Header) -> Iterator[None]:
             yield from _flush(environment, reader)
         if len(reader.state.runs) > 1 or (reader.state.runs and len(reader.dead)):
             yield from _merge(environment, reader, reader.state.runs)
-
-
-def load(environment: Environment, header: Header, documents: Documents) -> State:
-    """Write many *documents* straight into a run, in one transaction, together with those of the log.
-
-    Returns the state that this leads to.
-    """
-    with merge_lock(environment, wait=True), reading(environment, header) as reader:
-        run = new_run(environment, 0, 0, len(documents.urls))
-
-        def work(transaction: lmdb.Transaction) -> State:
-            reader.refresh()  # nobody else flushes now, but others may have added to the log
-            state = read_state(environment, transaction)
-            require_room(state.next, documents)
-            together = Documents.concatenate([*_log(reader), documents])
-            stop = state.next + len(documents.urls)
-            held = _not_removed(reader.dead, state.flushed, stop)
-            final = replace(run, start=state.flushed, stop=stop, documents=int(held.sum()))
-            items = chain(
-                blocks(state.flushed, together.stored, environment.tuning.block_documents),
-                partitions(header, final, held, together.keys),
-            )
-            put(environment, transaction, items)
-            write_state(environment, transaction, replace(state, next=stop))
-            return replace_runs(environment, transaction, (), final, held)
-
-        return environment.write(work)
-
-
-def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the newest of *runs* that have to be merged so that each is twice as large as all newer ones."""
-    start, newer = len(runs), 0
-    for place in range(len(runs) - 1, -1, -1):
-        if newer and runs[place].documents < 2 * newer:
-            start = place
-        newer += runs[place].documents
-    return runs[start:]
-
-
-def _hollow(reader: Snapshot) -> Sequence[Run]:
-    """Return the first run of which too many documents were removed, so that it has to be written again."""
-    for run in reader.state.runs:
-        first, last = reader.dead.searchsorted((run.start, run.stop)).tolist()
-        if last - first > HOLLOW * run.documents:
-            return (run,)
-    return ()
-
-
-def _log_is_long(reader: Snapshot) -> bool:
-    return reader.state.next - reader.state.flushed >= reader.tuning.flush_documents
+        yield from sweep(environment, reader)
 
 
 @contextlib.contextmanager
@@ -138,31 +110,87 @@ def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool
         environment.compaction_lock.release()
 
 
+# What is due
+
+
+def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the newest of *runs* that have to be merged so that each is twice as large as all newer ones.
+
+    These are several or none.
+    """
+    start, newer = len(runs), 0
+    for place in range(len(runs) - 1, -1, -1):
+        if newer and runs[place].documents < 2 * newer:
+            start = place
+        newer += runs[place].documents
+    return runs[start:]
+
+
+def _hollow(reader: Snapshot) -> Sequence[Run]:
+    """Return the first run of which too many documents were removed, so that it has to be written again."""
+    for run in reader.state.runs:
+        first, last = reader.dead.searchsorted((run.start, run.stop)).tolist()
+        if last - first > HOLLOW * run.documents:
+            return (run,)
+    return ()
+
+
+def _log_is_long(reader: Snapshot) -> bool:
+    return reader.state.next - reader.state.flushed >= reader.tuning.flush_documents
+
+
+def is_due(reader: Snapshot) -> bool:
+    """Return whether the log is to be flushed, or runs are to be merged."""
+    return _log_is_long(reader) or bool(due_for_merge(reader.state.runs) or _hollow(reader))
+
+
+# Flushing, merging, expiring
+
+
 def _flush(environment: Environment, reader: Snapshot) -> Iterator[None]:
     """Flush the log: make a run of all its documents."""
     state = reader.state
-    documents = Documents.concatenate(list(_log(reader)))
+    documents = Documents.concatenate([documents for _, documents in reader.whole_log()])
     held = _not_removed(reader.dead, state.flushed, state.next)
-    run = new_run(environment, state.flushed, state.next, int(held.sum()))
+    run = _new_run(environment, state.flushed, state.next, int(held.sum()))
     items = chain(
-        blocks(state.flushed, documents.stored, environment.tuning.block_documents),
-        partitions(reader.header, run, held, documents.keys),
+        _blocks(environment, state.flushed, documents), _partitions(reader.header, run, held, documents.keys)
     )
     yield from write(environment, items)
-    environment.write(lambda transaction: replace_runs(environment, transaction, (), run, held))
+    _replace_runs(environment, (), run, held)
     reader.refresh()
 
 
-def _log(reader: Snapshot) -> Iterator[Documents]:
-    """Yield the documents of the log, block by block. Raises `IndexCorrupted` if some are missing."""
-    expected = reader.state.flushed
-    for first, documents in reader.log(expected):
-        if first != expected:
-            break
-        expected += len(documents.urls)
-        yield documents
-    if expected != reader.state.next:
-        raise damaged(f"The log lacks documents, the first {expected}")
+def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> Iterator[None]:
+    """Make one run of several neighbouring *runs*, without the documents that have a tombstone."""
+    start, stop = runs[0].start, runs[-1].stop
+    # This says once what the new run leaves out, because the reader moves on and sees later tombstones.
+    held = np.concatenate([reader.held(run) for run in runs]) & _not_removed(reader.dead, start, stop)
+    merged = _new_run(environment, start, stop, int(held.sum()))
+    for _ in write(environment, _merged(reader, runs, merged, held)):
+        reader.refresh()  # an older view keeps LMDB from using again what others free
+        yield
+        if _log_is_long(reader):  # what is in the log is in the memory of each process
+            yield from _flush(environment, reader)
+    _replace_runs(environment, runs, merged, held)
+    reader.refresh()
+
+
+def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
+    """Drop the oldest runs as long as all their documents are older than *expires*."""
+    if "time" not in (reader.header.dtype.names or ()):
+        return
+    for run in reader.state.runs:
+        # Documents mostly come in the order of time, so the last one mostly answers for all.
+        if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
+            return
+        for _, stored in reader.blocks(run.start, run.stop):
+            if stored.records["time"].max() >= expires:
+                return
+            yield
+        _replace_runs(environment, (run,), None, np.zeros(run.stop - run.start, bool))
+        reader.refresh()
+        yield
 
 
 def _not_removed(dead: NDArray[np.int64], start: int, stop: int) -> NDArray[np.bool_]:
@@ -172,48 +200,141 @@ def _not_removed(dead: NDArray[np.int64], start: int, stop: int) -> NDArray[np.b
     return held
 
 
-def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> Iterator[None]:
-    """Make one run of several neighbouring *runs*, without the documents that have a tombstone."""
-    start, stop = runs[0].start, runs[-1].stop
-    # This says once what the new run leaves out, because the reader moves on and sees later tombstones.
-    held = np.concatenate([reader.held(run) for run in runs]) & _not_removed(reader.dead, start, stop)
-    merged = new_run(environment, start, stop, int(held.sum()))
-    for _ in write(environment, merge_partitions(reader, runs, merged, held)):
-        reader.refresh()  # an older view keeps LMDB from using again what others free
-        yield
-        if _log_is_long(reader):  # what is in the log is in the memory of each process
-            yield from _flush(environment, reader)
-    environment.write(lambda transaction: replace_runs(environment, transaction, runs, merged, held))
-    reader.refresh()
-    yield from sweep(environment, reader)
+def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
+    """Delete partitions and blocks that the state does not name, as of replaced and unfinished runs."""
+    state, orphans = reader.state, list[Item]()
+    live, flushed = {run.id for run in state.runs}, number_key(state.flushed)
+    first = number_key(state.runs[0].start) if state.runs else flushed
+    with environment.read() as transaction, decoding("The key of a partition"):
+        for name in ("runs", "documents"):
+            with transaction.cursor(environment.databases[name]) as cursor:
+                for key in map(bytes, cursor.iternext(values=False)):
+                    if (key_run(key) not in live) if name == "runs" else not first <= key < flushed:
+                        orphans.append((name, key, None))
+    if orphans:
+        yield from write(environment, orphans)
 
 
-def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
-    """Drop the oldest runs as long as all their documents are older than *expires*, and their blocks."""
-    if "time" not in (reader.header.dtype.names or ()):
-        return
-    for run in reader.state.runs:
-        if not (yield from _is_older(reader, run, expires)):
-            break
+# What is written
 
-        def work(transaction: lmdb.Transaction, run: Run = run) -> None:
-            replace_runs(environment, transaction, (run,), None, np.zeros(run.stop - run.start, bool))
+
+def write(environment: Environment, items: Iterable[Item]) -> Iterator[None]:
+    """Write *items* in transactions of `Tuning.transaction_values`, yielding after each."""
+    rest = iter(items)
+    while batch := list(islice(rest, environment.tuning.transaction_values)):
+
+        def work(transaction: lmdb.Transaction, batch: list[Item] = batch) -> None:
+            for name, key, value in batch:
+                if value is None:
+                    transaction.delete(key, db=environment.databases[name])
+                else:
+                    transaction.put(key, value, db=environment.databases[name])
 
         environment.write(work)
         yield
-    reader.refresh()
-    yield from sweep(environment, reader)
 
 
-def _is_older(reader: Snapshot, run: Run, expires: int) -> Generator[None, None, bool]:
-    """Tell whether all documents of *run* are older than *expires*; yields now and then while it reads."""
-    # Documents mostly come in the order of time, so the last one mostly answers for all.
-    if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
-        return False
-    step = reader.tuning.block_documents
-    for start in range(run.start, run.stop, step):
-        some = reader.blocks(start, min(start + step, run.stop))
-        if any(stored.records["time"].max() >= expires for _, stored in some):
-            return False
-        yield
-    return True
+def _new_run(environment: Environment, start: int, stop: int, documents: int) -> Run:
+    """Take the next number for a run of so many *documents* from *start* to before *stop*; commits."""
+
+    def work(transaction: lmdb.Transaction) -> Run:
+        state = read_state(environment, transaction)
+        write_state(environment, transaction, replace(state, next_run=state.next_run + 1))
+        return Run(state.next_run, start, stop, documents, bits)
+
+    bits = partition_bits(documents, environment.tuning.partition_entries)
+    return environment.write(work)
+
+
+def _blocks(environment: Environment, first: int, documents: Documents) -> Iterator[Item]:
+    """Yield blocks of the *documents*, whose numbers begin with *first*."""
+    size = environment.tuning.block_documents
+    for start in range(0, len(documents.urls), size):
+        key = number_key(first + start)
+        yield "documents", key, encode_block(documents.stored.take(slice(start, start + size)), key)
+
+
+def _partitions(
+    header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[np.uint64]
+) -> Iterator[Item]:
+    """Yield the partitions of a new *run*, and the list of the documents that it holds.
+
+    *held* (bool[n]) says which of its documents get into the tables, *keys* (uint64[keys, n]) under which
+    keys.
+    """
+    numbers = (np.flatnonzero(held) + run.start).astype(np.uint32)
+    keys = keys[:, held]
+    for family, rows, first in zip(header.families, header.rows, header.first_table, strict=False):
+        base, document = flatten(family, keys[rows], numbers)
+        cut = run.cut(family)
+        for table, permuted in enumerate(family.tables.keys(base), first):
+            for partition, part in split(sort_entries(permuted, document), cut):
+                key = partition_key(run.id, table, partition)
+                yield "runs", key, encode_partition(part, cut, key)
+    yield "runs", partition_key(run.id, HELD, 0), encode_held(held)
+
+
+def _merged(reader: Snapshot, runs: Sequence[Run], merged: Run, held: NDArray[np.bool_]) -> Iterator[Item]:
+    """Yield the partitions of the run *merged*, made of those of *runs*, and the list of its documents.
+
+    *held* (bool[n]) says which documents of its range those are.
+    """
+    for family, first in zip(reader.header.families, reader.header.first_table, strict=False):
+        cut = merged.cut(family)
+        for table in range(first, first + len(family.tables)):
+            for partition in range(1 << cut):
+                entries = merge_entries([_slice(reader, run, family, table, partition, cut) for run in runs])
+                with decoding("A partition"):
+                    alive = held[entries.documents.astype(np.int64) - merged.start]
+                entries = Entries(entries.keys[alive], entries.documents[alive])
+                key = partition_key(merged.id, table, partition)
+                yield "runs", key, encode_partition(entries, cut, key)
+    yield "runs", partition_key(merged.id, HELD, 0), encode_held(held)
+
+
+def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: int, bits: int) -> Entries:
+    """Return the entries that *run* has in the range of a *partition* of a table cut by *bits*.
+
+    The run itself may be cut by more bits or by fewer: a merged run that leaves out removed documents can be
+    smaller than one of its parts.
+    """
+    cut, low = run.cut(family), partition << (64 - bits)
+    high = low | ((1 << (64 - bits)) - 1)
+    numbers = range(low >> (64 - cut), (high >> (64 - cut)) + 1)
+    parts = [reader.partition(run, cut, table, each, check=True).entries for each in numbers]
+    return merge_entries(parts).between(low, high)
+
+
+def _replace_runs(
+    environment: Environment, replaced: Sequence[Run], run: Run | None, held: NDArray[np.bool_]
+) -> None:
+    """Name *run* in the state, in the place of the runs *replaced*, or of the log if there are none of these.
+
+    *held* (bool[n]) says which documents of its range the run holds. A document that it does not hold needs
+    no tombstone any more; one that got its tombstone while the run was being written keeps it. Without a new
+    run, the replaced ones are dropped with all their documents.
+    """
+
+    def work(transaction: lmdb.Transaction) -> None:
+        state = read_state(environment, transaction)
+        start, stop = (run or replaced[0]).start, (run or replaced[-1]).stop
+        old = {each.id for each in replaced}
+        runs = [*(each for each in state.runs if each.id not in old), *([run] if run else [])]
+        dead = read_dead(transaction, environment.databases["dead"], state)
+        dead = dead[(dead >= start) & (dead < stop)]
+        fewer = change_dead(transaction, environment.databases["dead"], dead[~held[dead - start]], add=False)
+        if not replaced:
+            with transaction.cursor(environment.databases["log"]) as cursor:
+                cursor.first()
+                while (key := bytes(cursor.key())) and key_number(key) < stop:
+                    cursor.delete()
+        state = replace(
+            state,
+            flushed=state.flushed if replaced else stop,
+            runs=tuple(sorted(runs, key=lambda each: each.start)),
+            removals=state.removals + 1,
+            dead=state.dead + fewer,
+        )
+        write_state(environment, transaction, state)
+
+    environment.write(work)

@@ -9,7 +9,6 @@ import json
 import mmap
 import os
 import struct
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,6 @@ from scrapy_neardup.index.header import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import BinaryIO
 
 DATA, LOCK, USERS, MERGE = "data.mdb", "lock.mdb", "users.lock", "merge.lock"
 #: The note that is beside the file once something was written, and how many bytes it has at most.
@@ -31,52 +29,38 @@ SIDECAR, _NOTE_BYTES = "index.json", 1 << 12
 
 #: The errors that LMDB raises for a file whose pages contradict each other.
 DAMAGED = (
-    lmdb.BadChecksumError,
-    lmdb.BadDbiError,
-    lmdb.BadValsizeError,
-    lmdb.CorruptedError,
-    lmdb.CursorFullError,
-    lmdb.IncompatibleError,
-    lmdb.InvalidError,
-    lmdb.PageFullError,
-    lmdb.PageNotFoundError,
+    lmdb.BadChecksumError, lmdb.BadDbiError, lmdb.BadValsizeError, lmdb.CorruptedError, lmdb.CursorFullError,
+    lmdb.IncompatibleError, lmdb.InvalidError, lmdb.PageFullError, lmdb.PageNotFoundError,
     lmdb.VersionMismatchError,
-)
-_MEMORY = "raise the limit on the address space of the process (ulimit -v), or use a smaller index"
-_SPACE = "free space on its disk, or set NEARDUP_DIR to another directory"
-_RIGHTS = "change its permissions, or set NEARDUP_DIR to another directory"
-_FILES = "raise the limit on open files (ulimit -n)"
-_REMEDIES: dict[object, str] = {
-    errno.ENOMEM: _MEMORY,
-    lmdb.MemoryError: _MEMORY,
-    MemoryError: _MEMORY,
-    lmdb.MapFullError: _MEMORY,
-    lmdb.MapResizedError: _MEMORY,
-    errno.ENOSPC: _SPACE,
-    errno.EDQUOT: _SPACE,
-    errno.EFBIG: _SPACE,
-    errno.EIO: _SPACE,  # LMDB says this when a write was cut short
-    lmdb.DiskError: _SPACE,
-    lmdb.PanicError: _SPACE,
-    errno.EACCES: _RIGHTS,
-    errno.EPERM: _RIGHTS,
-    errno.EROFS: _RIGHTS,
-    lmdb.ReadonlyError: _RIGHTS,
-    errno.EMFILE: _FILES,
-    errno.ENFILE: _FILES,
-    lmdb.ReadersFullError: "stop some of the processes that use it",
-    lmdb.LockError: "let processes in different containers share a PID namespace, or each have its own index",
-}
+)  # fmt: skip
+#: What can be done about errors, by their type or code.
+_REMEDIES: dict[str, set[object]] = {
+    "raise the limit on the address space of the process (ulimit -v), or use a smaller index": {
+        errno.ENOMEM, MemoryError, lmdb.MemoryError, lmdb.MapFullError, lmdb.MapResizedError,
+    },
+    "free space on its disk, or set NEARDUP_DIR to another directory": {
+        # LMDB says EIO when a write was cut short.
+        errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, lmdb.DiskError, lmdb.PanicError,
+    },
+    "change its permissions, or set NEARDUP_DIR to another directory": {
+        errno.EACCES, errno.EPERM, errno.EROFS, lmdb.ReadonlyError,
+    },
+    "set NEARDUP_DIR to a directory": {errno.EEXIST, errno.ENOTDIR},
+    "raise the limit on open files (ulimit -n)": {errno.EMFILE, errno.ENFILE},
+    "stop some of the processes that use it": {lmdb.ReadersFullError},
+    "let processes in different containers share a PID namespace, or each have its own index": {
+        lmdb.LockError
+    },
+}  # fmt: skip
 
 
 def remedy(error: BaseException) -> str:
     """Return what can be done about an *error* of LMDB or of the disk."""
     if "already open in this process" in str(error):
         return "use the one that is open, or close it first"
-    code = error.errno if isinstance(error, OSError) else getattr(error, "code", None)
-    return _REMEDIES.get(type(error)) or _REMEDIES.get(
-        code, "open it again, and run `scrapy-neardup index check` if that does not help"
-    )
+    causes = {type(error), error.errno if isinstance(error, OSError) else getattr(error, "code", None)}
+    known = [advice for advice, of in _REMEDIES.items() if of & causes]
+    return known[0] if known else "open it again, and run `scrapy-neardup index check` if that does not help"
 
 
 def reason(error: BaseException) -> str:
@@ -127,12 +111,8 @@ class translated:  # noqa: N801  # as a generator it would make each search slow
 META_BYTES = 1 << 17
 #: What each meta page begins with behind its page header: magic and version of LMDB 0.9.
 _MAGIC = struct.pack("=II", 0xBEEFC0DE, 1)
-#: Where what LMDB writes into a meta page ends.
+#: Where what LMDB writes into a meta page ends: the last page in use, and the number of the commit.
 _META_END = 152
-#: In the tree of free pages: the root of an empty tree, sizes of heads, flags of pages and of nodes.
-NO_PAGE = (1 << 64) - 1
-_PAGE_HEAD, _NODE_HEAD = 16, 8
-_BRANCH, _BIG_DATA = 0x01, 0x01
 
 
 def check_data_file(data: Path) -> None:
@@ -141,122 +121,57 @@ def check_data_file(data: Path) -> None:
     A file that is missing or empty raises nothing. LMDB maps the file into memory, and reading past the end
     of a truncated file would kill the interpreter.
     """
-    try:
-        with data.open("rb") as file:
-            while True:
+    head: bytes | None = None
+    while True:  # others may write meanwhile
+        before = head
+        try:
+            with data.open("rb") as file:
+                # The size is read after the head, because the file never shrinks.
                 head = file.read(META_BYTES)
-                problem = _problem(file, head)
-                file.seek(0)
-                if problem is None or file.read(META_BYTES) == head:
-                    break
-                file.seek(0)  # others have written meanwhile
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise IndexUnavailable(
-            f"The index file {data} cannot be read ({error.strerror}): {_RIGHTS}."
-        ) from error
-    if problem is not None:
-        raise corrupted(data, problem)
+                problem = _problem(head, os.fstat(file.fileno()).st_size)
+        except FileNotFoundError:
+            return
+        if problem is None:
+            return
+        if head == before:
+            raise corrupted(data, problem)
 
 
-def _problem(file: BinaryIO, head: bytes) -> str | None:
-    """Say why this is no whole file of LMDB that begins with *head*; None if it is one, or empty."""
-    # The size is read after the head: others may write meanwhile, and the file never shrinks.
-    size = os.fstat(file.fileno()).st_size
-    if not size:
-        return None  # only the caller knows whether something should be there
-    try:
-        page, (first, second), root, last_page = _read_head(head)
-    except ValueError as error:
-        return str(error)
-    # LMDB writes them by turns, that of an even number first in the file. A new file has twice 0.
-    if (first or second) and (first % 2 or abs(first - second) != 1):
-        return "its two meta pages are not those of the last two commits"
-    pages = size // page
-    if pages > last_page:
-        return None
-    # A page that a transaction has taken from the end and given back is free and was never written.
-    with contextlib.suppress(struct.error, ValueError):
-        free = free_pages(file, page, root)
-        if last_page < pages + len(free) and free.issuperset(range(pages, last_page + 1)):
-            return None
-    return f"it has {size} bytes and should have {(last_page + 1) * page}"
+def _problem(head: bytes, size: int) -> str | None:
+    """Say why a file of *size* bytes that begins with *head* is no whole file of LMDB 0.9 (mdb.c).
 
-
-def _read_head(head: bytes) -> tuple[int, tuple[int, int], int, int]:
-    """Read the two meta pages that a file of LMDB 0.9 begins with (mdb.c).
-
-    Each has a page header of 16 bytes, then magic, version, address, map size, two database records of 48
-    bytes (the first is of the free pages; it begins with the page size, and ends with its root), last page
-    and number of its commit. Returns the bytes of a page, the commits of both, then by the newer of the two
-    the root of the tree of free pages and the last page. Raises ValueError that says what is wrong.
+    It begins with two meta pages, which LMDB writes by turns, that of an even number first in the file. A new
+    file has twice 0. None is returned for an empty file, too: only the caller knows what should be there.
     """
+    if not size:
+        return None
     if len(head) < _META_END:
-        raise ValueError("it is too short to be an index")
+        return "it is too short to be an index"
     if head[16:24] != _MAGIC:
-        raise ValueError("it is not an LMDB 0.9 file")
+        return "it is not an LMDB 0.9 file"
     (page,) = struct.unpack_from("=I", head, 40)
     if not 256 <= page <= 65536 or page & (page - 1) or len(head) < 2 * page:
-        raise ValueError("its page size cannot be")
-    metas = [struct.unpack_from("=Q48xQQ", head, start + 80) for start in (0, page)]
-    root, last_page, _ = metas[metas[1][2] > metas[0][2]]
-    return page, (metas[0][2], metas[1][2]), root, last_page
-
-
-def free_pages(file: BinaryIO, page_bytes: int, root: int) -> set[int]:
-    """Return the numbers of the free pages that the tree with this *root* in *file* lists (mdb.c).
-
-    Its leaves map the number of a commit to a list of the pages that it has freed. Raises struct.error or
-    ValueError if it is no such tree.
-    """
-
-    def read(page: int, size: int) -> bytes:
-        if page >= file.seek(0, os.SEEK_END) // page_bytes:
-            raise ValueError(f"there is no page {page}")
-        file.seek(page * page_bytes)
-        return file.read(size)
-
-    free: set[int] = set()
-    seen: set[int] = set()
-    to_read = [] if root == NO_PAGE else [root]
-    while to_read:
-        number = to_read.pop()
-        if number in seen:
-            raise ValueError(f"page {number} comes twice")
-        seen.add(number)
-        page = read(number, page_bytes)
-        flags, lower = struct.unpack_from("=HH", page, 10)
-        for place in struct.unpack_from(f"={(lower - _PAGE_HEAD) // 2}H", page, _PAGE_HEAD):
-            low, high, node_flags, key_bytes = struct.unpack_from("=4H", page, place)
-            if flags & _BRANCH:
-                to_read.append(low | high << 16 | node_flags << 32)
-                continue
-            pages = page[place + _NODE_HEAD + key_bytes :]
-            if node_flags & _BIG_DATA:
-                (first,) = struct.unpack_from("=Q", pages)
-                pages = read(first, _PAGE_HEAD + (low | high << 16))[_PAGE_HEAD:]
-            (count,) = struct.unpack_from("=Q", pages)
-            free.update(struct.unpack_from(f"={count}Q", pages, 8))
-    return free
+        return "its page size cannot be"
+    metas = [struct.unpack_from("=QQ", head, start + _META_END - 16) for start in (0, page)]
+    first, second = (commit for _, commit in metas)
+    if (first or second) and (first % 2 or abs(first - second) != 1):
+        return "its two meta pages are not those of the last two commits"
+    needed = (metas[second > first][0] + 1) * page
+    return f"it has {size} bytes and should have {needed}" if size < needed else None
 
 
 def is_unfinished(path: Path) -> bool:
     """Return whether LMDB has begun to make the data file in *path*, and nothing was ever written to it.
 
-    Such a file has two meta pages that name no page but themselves. A full disk may have cut them short, or
-    left zeros.
+    Such a file has two meta pages at most. A full disk may have cut them short, or left zeros.
     """
     try:
         with (path / DATA).open("rb") as file:
             head = file.read(2 * mmap.PAGESIZE + 1)
-    except OSError:  # the error is raised when the file is opened
+    except FileNotFoundError:
         return False
-    if (path / SIDECAR).exists() or not 0 < len(head) <= 2 * mmap.PAGESIZE:
-        return False
-    ends = [end for end in (_META_END, mmap.PAGESIZE + _META_END) if end <= len(head)]
-    last_pages = [struct.unpack_from("=Q", head, end - 16)[0] for end in ends]
-    return not any(head) or (head[16:24] == _MAGIC and max(last_pages, default=1) <= 1)
+    begun = 0 < len(head) <= 2 * mmap.PAGESIZE and (head[16:24] == _MAGIC or not any(head))
+    return begun and not (path / SIDECAR).exists()
 
 
 # The directory
@@ -271,16 +186,7 @@ NETWORK_FILE_SYSTEMS = frozenset({
 
 def check_directory(path: Path) -> None:
     """Make the directory *path*, unless it is there. Raises `IndexUnavailable` if LMDB cannot use it."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except OSError as error:
-        is_file = isinstance(error, (FileExistsError, NotADirectoryError))
-        advice = "set NEARDUP_DIR to a directory" if is_file else _REMEDIES.get(error.errno, _RIGHTS)
-        raise IndexUnavailable(
-            f"The index directory {path} cannot be written ({error.strerror}): {advice}."
-        ) from error
+    path.mkdir(parents=True, exist_ok=True)
     kind = file_system(path)
     if kind in NETWORK_FILE_SYSTEMS:
         raise IndexUnavailable(
@@ -305,32 +211,18 @@ def file_system(path: Path) -> str:
     return kind
 
 
-def is_index(path: Path) -> bool:
-    """Return whether there is or was an index in *path*: the note of one, even if its data file is gone.
-
-    A file of LMDB alone may be another program's, which opening it would change. Raises OSError.
-    """
-    if not (path / SIDECAR).is_file():
-        return False
-    with (path / SIDECAR).open("rb") as file:
-        try:
-            found = json.loads(file.read(_NOTE_BYTES + 1))
-        except (ValueError, RecursionError):
-            return False
-    return isinstance(found, dict) and found.keys() >= {"uuid", "documents"}
-
-
 def read_sidecar(path: Path) -> int | None:
-    """Return how many documents the index had when it was last closed.
+    """Return how many documents the index in *path* had when it was last closed, by the note of it.
 
-    None if there is no note, 0 if it cannot be read. Raises OSError.
+    None if there is no such note: a file of LMDB alone may be another program's, which opening it would
+    change. Raises OSError.
     """
     try:
-        return int(json.loads((path / SIDECAR).read_bytes())["documents"])
-    except FileNotFoundError:
+        with (path / SIDECAR).open("rb") as file:
+            note = json.loads(file.read(_NOTE_BYTES + 1))
+        return int(note["documents"]) if "uuid" in note else None
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, *UNREADABLE):
         return None
-    except UNREADABLE:
-        return 0
 
 
 def write_sidecar(path: Path, uuid: str, documents: int) -> None:
@@ -356,15 +248,15 @@ def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
     check_directory(path)
     descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        if reset or is_unfinished(path):
-            if _lock(descriptor):
-                # The note goes first: alone it would say, after a kill in between, that the index was lost.
-                for name in (SIDECAR, DATA, LOCK):
-                    (path / name).unlink(missing_ok=True)
-            elif reset:
-                raise IndexUnavailable(
-                    f"The index in {path} is in use and cannot be reset: stop the other crawl first."
-                )
+        alone = _lock(descriptor)
+        if alone and (reset or is_unfinished(path)):
+            # The note goes first: alone it would say, after a kill in between, that the index was lost.
+            for name in (SIDECAR, DATA, LOCK):
+                (path / name).unlink(missing_ok=True)
+        elif reset:
+            raise IndexUnavailable(
+                f"The index in {path} is in use and cannot be reset: stop the other crawl first."
+            )
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
     finally:

@@ -1,17 +1,16 @@
 """The LMDB environment of an index: its transactions, its locks, and all sizes and times.
 
 With ``sync=True`` and ``metasync=False`` a power cut undoes at most the last commit. ``sync=False`` or
-``writemap=True`` can corrupt the file in a power cut, so only a scratch index, which nobody opens again, does
-without sync. The file is checked before it is opened. So much address space is reserved for it that the
-memory map never has to move.
+``writemap=True`` can corrupt the file in a power cut, so only a scratch index does without sync. So much
+address space is reserved for the file that the memory map never has to move.
 
-LMDB does not survive a fork: parent and child would share the table of readers. The parent goes on as before.
-The child must neither use nor finalise what its parent has open, because ending a transaction there would
-free the parent's slot in that table.
+LMDB does not survive a fork: the child must neither use nor finalise what its parent has open, because ending
+a transaction there would free the parent's slot in the table of readers, which both share.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
@@ -27,7 +26,7 @@ import lmdb
 
 from scrapy_neardup.errors import IndexUnavailable
 
-from .directory import DATA, check_data_file, check_directory, translated, unavailable
+from .directory import DATA, check_data_file, check_directory, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,8 +48,6 @@ FORKED = (
 _environments: weakref.WeakSet[Environment] = weakref.WeakSet()
 #: In a child: what the parent had open, kept so that it is never finalised.
 _inherited: list[object] = []
-#: The locks that are held while the process forks.
-_held: list[threading.RLock] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +67,11 @@ class Tuning:
     #: Flushing and closing wait so long for the disk.
     disk_wait_seconds: float = 10.0
     #: The write-ahead log is flushed into a run when it holds so many documents, which are in memory until
-    #: then. A bulk load of as many goes past the log, so many at a time.
+    #: then.
     flush_documents: int = 1 << 14
-    load_documents: int = 1 << 20
-    #: A transaction of the maintenance writes or frees about so much. Other writers wait for it, and LMDB
+    #: A transaction of the maintenance writes or deletes so many values. Other writers wait for it, and LMDB
     #: writes the list of what a transaction has freed again with each later one that uses some of it.
-    transaction_bytes: int = 1 << 22
+    transaction_values: int = 10
     #: A block of a run holds so many documents, a partition about so many entries: 384 KB, so that LMDB finds
     #: room for it among freed pages.
     block_documents: int = 1 << 11
@@ -90,8 +86,8 @@ class Tuning:
     partition_bytes: int = 1 << 26
     #: The temporary numbers of so many documents still lead to them once they have their numbers on disk.
     aliases: int = 1 << 16
-    #: From so many probes for each partition of a table, NumPy looks them up faster, partition by partition.
-    dense_probes: int = 8
+    #: So many keys are looked up one by one. More of them NumPy looks up faster, partition by partition.
+    few_keys: int = 16
     #: So many candidates are compared at a time, which bounds the memory of a batch (8 M take some 200 MB).
     candidates_at_once: int = 1 << 23
 
@@ -103,9 +99,8 @@ DEFAULT = Tuning()
 class Environment:
     """The open LMDB environment of the index in directory *path*, or of a scratch index if that is None.
 
-    Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened. All methods may be called from any
-    thread. Whoever takes several locks takes them in this order: `compaction_lock`, `lock`, then the one of a
-    write transaction.
+    Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened. Any thread may call the methods.
+    Locks are taken in this order: `compaction_lock`, `lock`, then the one of a write transaction.
     """
 
     def __init__(self, path: Path | None, tuning: Tuning = DEFAULT) -> None:
@@ -126,24 +121,16 @@ class Environment:
                     check_directory(path)
                     check_data_file(path / DATA)
                 self._open()
-                if self.scratch:
-                    # Nobody else opens it. A file without a name is gone with the process, however that ends.
-                    shutil.rmtree(self.path)
-        except BaseException:
+        finally:
             if self.scratch:
+                # Nobody else opens it. A file without a name is gone with the process, however that ends.
                 shutil.rmtree(self.path, ignore_errors=True)
-            raise
         _environments.add(self)
 
     def read(self) -> lmdb.Transaction:
         """Begin a read transaction, whose values are views of the memory map."""
         self.require_same_process()
-        try:
-            return self._env.begin(buffers=True)
-        except lmdb.ReadersFullError:
-            if not self.reader_check():
-                raise
-            return self._env.begin(buffers=True)
+        return self.env.begin(buffers=True)
 
     def write(self, work: Callable[[lmdb.Transaction], Result]) -> Result:
         """Run *work* in a write transaction and commit; returns what *work* returns.
@@ -151,34 +138,36 @@ class Environment:
         This blocks while others write.
         """
         self.require_same_process()
-        with self._writing, self._env.begin(write=True, buffers=True) as transaction:
-            return work(transaction)
+        with self._writing:
+            with self.env.begin(write=True, buffers=True) as transaction:
+                result = work(transaction)
+            with contextlib.suppress(OSError):  # as if somebody has deleted the file
+                self._lengthen()
+        return result
+
+    def _lengthen(self) -> None:
+        """Give the file the length that its last page says, by which a file that was cut short is told.
+
+        LMDB never writes pages that a transaction has taken from the end and given back.
+        """
+        data = self.path / DATA
+        if not self.scratch and data.stat().st_size < self.size():
+            with self.env.begin(write=True):  # keeps others from writing
+                if data.stat().st_size < self.size():
+                    os.truncate(data, self.size())
 
     def last_transaction(self) -> int:
         """Return the number of the last commit by any process."""
-        return int(self._env.info()["last_txnid"])
+        return int(self.env.info()["last_txnid"])
 
     def size(self) -> int:
         """Return how many bytes of the file are in use."""
-        return int((self._env.info()["last_pgno"] + 1) * self._env.stat()["psize"])
-
-    def reader_check(self) -> int:
-        """Free the slots of readers that died, for which LMDB keeps old pages; returns how many."""
-        return int(self._env.reader_check())
-
-    def sync(self) -> None:
-        """Return once the last commit is on disk, which a power cut could undo otherwise."""
-        self._env.sync(True)
-
-    def copy(self, target: Path) -> None:
-        """Write a compact copy, consistent even while others write, into the empty directory *target*."""
-        # Its hints ask for text, which some names are not.
-        self._env.copy(os.fsencode(target), compact=True)  # type: ignore[arg-type]
+        return int((self.env.info()["last_pgno"] + 1) * self.env.stat()["psize"])
 
     def close(self) -> None:
         """Close the environment."""
         with self._writing:
-            self._env.close()
+            self.env.close()
 
     @property
     def forked(self) -> bool:
@@ -199,7 +188,8 @@ class Environment:
         map_bytes, busy = self.tuning.map_bytes, 0
         while True:
             try:
-                self._env = lmdb.open(
+                #: What is asked of LMDB itself.
+                self.env = lmdb.open(
                     os.fsencode(self.path),  # which takes names that are no text, too
                     map_size=map_bytes,
                     max_dbs=len(DATABASES),
@@ -212,49 +202,31 @@ class Environment:
                     lib_version=0,
                 )
                 break
-            except (lmdb.Error, OSError, MemoryError) as error:
+            except (lmdb.MemoryError, MemoryError):
+                if map_bytes <= self.tuning.min_map_bytes:
+                    raise
+                map_bytes //= 2
+            except lmdb.InvalidParameterError:
                 busy += 1
-                if isinstance(error, (lmdb.MemoryError, MemoryError)) and (
-                    map_bytes > self.tuning.min_map_bytes
-                ):
-                    map_bytes //= 2  # there is a limit on address space
-                elif isinstance(error, lmdb.InvalidParameterError) and busy <= BUSY_OPENINGS:
-                    time.sleep(random.uniform(0.001, 0.02))
-                elif any(other.forked and other.path == self.path for other in list(_environments)):
-                    # LMDB takes the parent's environment for one that this process has open.
-                    raise IndexUnavailable(FORKED) from error
-                else:
-                    raise unavailable(self.path, error, "opened") from error
+                if busy > BUSY_OPENINGS:
+                    raise
+                time.sleep(random.uniform(0.001, 0.02))
         try:
             if map_bytes < self.tuning.map_bytes:
-                self._env.set_mapsize(max(map_bytes // 4, self.tuning.min_map_bytes))
-            self._env.reader_check()
+                self.env.set_mapsize(max(map_bytes // 4, self.tuning.min_map_bytes))
+            self.env.reader_check()
             #: The databases of the index by their names.
-            self.databases: dict[str, Any] = {name: self._env.open_db(name.encode()) for name in DATABASES}
-        except lmdb.Error as error:
-            self._env.close()
-            raise unavailable(self.path, error, "written") from error
-
-
-def _before_fork() -> None:
-    """Take all locks: a lock that another thread holds would stay locked for ever in the child."""
-    _held[:] = [environment.lock for environment in list(_environments)]
-    for lock in _held:
-        lock.acquire()
-
-
-def _after_fork() -> None:
-    """Release the locks that `_before_fork` has taken."""
-    for lock in _held:
-        lock.release()
-    _held.clear()
+            self.databases: dict[str, Any] = {name: self.env.open_db(name.encode()) for name in DATABASES}
+        except BaseException:
+            self.env.close()
+            raise
 
 
 def _after_fork_in_child() -> None:
-    """Release the locks, and keep the parent's environments and transactions from being finalised here."""
-    _after_fork()
+    """Free the locks, and keep the parent's environments and transactions from being finalised here."""
     for environment in _environments:
+        environment.lock._at_fork_reinit()  # type: ignore[attr-defined]  # as the logging module does
         _inherited.extend([environment, *(reader.leave() for reader in environment.readers)])
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -18,14 +18,13 @@ import numpy as np
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.memory import LocalIndex
 
-from .compaction import load, merge_all
+from .compaction import merge_all
 from .directory import shared_use, translated, write_sidecar
 from .environment import DEFAULT, Environment
 from .layout import open_header
 from .memtable import Memtable
-from .runs import append
 from .snapshot import reading
-from .writer import Writer
+from .writer import Writer, append
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -108,23 +107,16 @@ class LmdbIndex(LocalIndex):
     def discard(self, documents: Sequence[int]) -> None:
         with self._newest():
             self._memtable.discard(documents)
-            if self._memtable.removals:
-                self._writer.notice()
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
-        """File many documents at once. A large load goes past the log, straight into a run."""
         self.require_open()
-        tuning = self._environment.tuning
-        numbers = [np.empty(0, np.int64)]
+        size, numbers = self._environment.tuning.flush_documents, [np.empty(0, np.int64)]
         with self._translated("written"):
-            for start in range(0, len(documents.urls), tuning.load_documents):
-                part = documents.take(slice(start, start + tuning.load_documents))
-                if len(part.urls) < tuning.flush_documents:
-                    state = append(self._environment, part)
-                else:
-                    state = load(self._environment, self.header, part)
+            for start in range(0, len(documents.urls), size):
+                part = documents.take(slice(start, start + size))
+                state = append(self._environment, part)
                 numbers.append(np.arange(state.next - len(part.urls), state.next))
-            for _ in self._writer.maintenance():
+            for _ in self._writer.maintenance(wait=len(documents.urls) >= size):
                 pass
             with self.lock:
                 self._writer.settle()
@@ -211,19 +203,9 @@ class LmdbIndex(LocalIndex):
 
 _open: dict[Path | None, LmdbIndex] = {}
 _lock = threading.Lock()
-#: In a child: what the parent had open, kept so that it is never finalised.
-_inherited: list[LmdbIndex] = []
 
-
-def _after_fork_in_child() -> None:
-    """Begin with nothing open: the lock may be taken, and a child must not use its parent's indexes."""
-    global _lock
-    _lock = threading.Lock()
-    _inherited.extend(_open.values())
-    _open.clear()
-
-
-os.register_at_fork(after_in_child=_after_fork_in_child)
+# In a child, an index that the parent has open refuses to be used, and so does the one that stands here.
+os.register_at_fork(after_in_child=lambda: _lock._at_fork_reinit())  # type: ignore[attr-defined]
 
 
 def open_directory(

@@ -6,9 +6,8 @@
 ``documents``  Number of the first document -> a block of documents of a run, without their keys.
 ``runs``       Run, table, partition -> a part of a sorted table, never changed. Under the table number
                `HELD`: which documents of its range the run holds.
-``dead``       Tombstones: numbers of documents that were removed but may still have entries in a run. They
-               are sorted arrays of the low bits, one for each value of the high bits: so a million of them
-               are read in a few milliseconds.
+``dead``       Tombstones: numbers of documents that were removed but may still have entries in a run, as
+               sorted arrays of the low bits, one for each value of the high bits.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from scrapy_neardup.index.search import Entries
 from .directory import DATA, corrupted, read_sidecar, write_sidecar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     import lmdb
     from numpy.typing import NDArray
@@ -52,9 +51,9 @@ _RUN = struct.Struct(">IHI")
 _SUM = struct.Struct("<I")
 
 
-def number_key(number: int, *, after: bool = False) -> bytes:
-    """Return the key of the block that begins with document *number*; with *after*, the next possible key."""
-    return _NUMBER.pack(number) + b"\0" * after
+def number_key(number: int) -> bytes:
+    """Return the key of the block that begins with document *number*."""
+    return _NUMBER.pack(number)
 
 
 def key_number(key: bytes | memoryview) -> int:
@@ -111,6 +110,20 @@ class State:
     #: How often the tombstones have changed, and how many there are.
     removals: int = 0
     dead: int = 0
+
+    def known(
+        self, numbers: NDArray[np.int64], held: Callable[[Run], NDArray[np.bool_]]
+    ) -> NDArray[np.bool_]:
+        """Return which of *numbers* (int64[n]) are in the log or in a run, perhaps with a tombstone: bool[n].
+
+        *held* tells which documents of its range a run holds.
+        """
+        there = (numbers >= self.flushed) & (numbers < self.next)
+        for run in self.runs:
+            rows = np.flatnonzero((numbers >= run.start) & (numbers < run.stop))
+            if len(rows):
+                there[rows] = held(run)[numbers[rows] - run.start]
+        return there
 
 
 def _sealed(data: bytes) -> bytes:
@@ -190,7 +203,7 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
         header = environment.write(work)
         if not environment.scratch:
             # Without this a power cut may leave the note beside a file without a header, as damage does.
-            environment.sync()
+            environment.env.sync(True)
     if known is None and not environment.scratch:
         write_sidecar(environment.path, header.uuid, 0)
     if wanted is not None:
@@ -209,8 +222,14 @@ def encode_held(held: NDArray[np.bool_]) -> bytes:
     return zlib.compress(np.packbits(held, bitorder="little").tobytes(), 1)
 
 
-def decode_held(data: bytes | memoryview, run: Run) -> NDArray[np.bool_]:
+def read_held(environment: Environment, transaction: lmdb.Transaction, run: Run) -> NDArray[np.bool_]:
     """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
+    key = partition_key(run.id, HELD, 0)
+    return decode_held(transaction.get(key, b"", db=environment.databases["runs"]), run)
+
+
+def decode_held(data: bytes | memoryview, run: Run) -> NDArray[np.bool_]:
+    """Return what `encode_held` was given for *run*. Raises `IndexCorrupted`."""
     with decoding(f"The list of documents of run {run.id}"):
         bits = np.frombuffer(zlib.decompress(data), np.uint8)
         held = np.unpackbits(bits, count=run.stop - run.start, bitorder="little").view(bool)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -65,24 +66,15 @@ class Memtable:
         self._aliases: OrderedDict[int, int] = OrderedDict()
         #: The first numbers of the blocks that this process has committed, until the snapshot shows them.
         self._own: set[int] = set()
-        #: The documents that got a tombstone by the commit with this count of `State.removals`, or an earlier
-        #: one, until the snapshot shows it.
-        self._marked: tuple[int, set[int]] = (0, set())
-        #: The state that the columns agree with.
-        self._state = State()
+        #: The state that the columns agree with, and the document up to which they have taken in the log.
+        self._state, self._taken = State(), 0
         self._serial = 0
-        self.snapshot.refresh()
-        self._follow()
+        self.look()
 
     @property
     def changes(self) -> int:
         """How many documents and removals wait for the disk."""
         return len(self.queue) + len(self.removals)
-
-    @property
-    def unflushed(self) -> int:
-        """How many documents the log holds, as far as the last snapshot has shown."""
-        return self._state.next - self._state.flushed
 
     @property
     def committing(self) -> bool:
@@ -97,33 +89,35 @@ class Memtable:
     # Keeping up with other processes
 
     def look(self) -> None:
-        """Take in what other processes have committed, unless a commit of this process is under way."""
-        if not self.committing and self._environment.last_transaction() != self.snapshot.commit:
+        """Take in what other processes have committed, unless a commit of this process is under way.
+
+        Its block could not be told from those of others.
+        """
+        if self.committing:
+            return
+        if self._environment.last_transaction() != self.snapshot.commit:
             self.snapshot.refresh()
+        if self._state is not self.snapshot.state:
             self._follow()
 
     def _follow(self) -> None:
-        """Take in the documents of the log that the snapshot shows, and drop those that its runs hold.
-
-        Not while a group is on its way to the disk: its block could not be told from those of others.
-        """
-        state, before = self.snapshot.state, self._state
+        """Take in the documents of the log that the snapshot shows, and drop those that its runs hold."""
+        state = self.snapshot.state
         self._hide_removals()
-        if state.flushed > before.flushed:
+        if state.flushed > self._state.flushed:
             numbers = self.columns.numbers()
             self.columns.remove(numbers[(numbers >= 0) & (numbers < state.flushed)].tolist())
-        for first, documents in self.snapshot.log(max(before.next, state.flushed), skip=self._own):
-            self.columns.append(np.arange(first, first + len(documents.urls)), documents)
+        for first, documents in self.snapshot.log(max(self._taken, state.flushed)):
+            if first not in self._own:
+                self.columns.append(np.arange(first, first + len(documents.urls)), documents)
+            self._taken = first + len(documents.urls)
         self._own.clear()
         self.columns.remove(self.snapshot.dead[self.snapshot.dead >= state.flushed].tolist())
         self._state = state
 
     def _hide_removals(self) -> None:
-        """Make the snapshot hide the removed documents whose tombstones it does not show yet."""
-        since, marked = self._marked
-        if self.snapshot.state.removals >= since:
-            marked.clear()
-        self.snapshot.hide(marked.union(number for number in self.removals if number >= 0))
+        """Make the snapshot hide the removed documents that have no tombstones yet."""
+        self.snapshot.hide({number for number in self.removals if number >= 0})
 
     # Reading
 
@@ -157,14 +151,13 @@ class Memtable:
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """Return what is stored of *documents* (int64[n]), in their order."""
         numbers = [self._aliases.get(document, document) for document in documents.tolist()]
-        here = [number in self.columns for number in numbers]
-        newest = self.columns.fetch(number for number, new in zip(numbers, here, strict=True) if new)
-        if all(here):
-            return newest
-        old = np.array([number for number, new in zip(numbers, here, strict=True) if not new], np.int64)
-        # The sort is stable: of each kind the first comes first.
-        rows = np.argsort(np.argsort(np.logical_not(here), kind="stable"))
-        return Stored.concatenate([newest, self.snapshot.fetch(old)]).take(rows)
+        new = [number for number in numbers if number in self.columns]
+        if len(new) == len(numbers):
+            return self.columns.fetch(new)
+        old = [number for number in numbers if number not in self.columns]
+        stored = Stored.concatenate([self.columns.fetch(new), self.snapshot.fetch(np.array(old, np.int64))])
+        place = {number: row for row, number in enumerate([*new, *old])}
+        return stored.take(np.array([place[number] for number in numbers]))
 
     def count(self) -> int:
         """Return how many documents are stored and not removed, but for pending ones."""
@@ -182,16 +175,12 @@ class Memtable:
         stored: it is queued, too, and the commit ignores it if there is no such document.
         """
         numbers = [self._aliases.get(document, document) for document in documents]
-        elsewhere = sorted({number for number in numbers if number >= 0 and number not in self.columns})
-        filed = set(self.snapshot.filed(np.array(elsewhere, np.int64)).tolist()) if elsewhere else set()
+        filed, state = np.array([number for number in numbers if number >= 0], np.int64), self.snapshot.state
+        self.removals += filed[state.known(filed, self.snapshot.held) | (filed >= state.next)].tolist()
         for number in numbers:
-            on_disk = number in filed or number >= self.snapshot.state.next
-            on_disk = on_disk or (number >= 0 and number in self.columns)
-            if on_disk or number in self._group:
+            if number in self._group:
                 self.removals.append(number)
-            elif number in self.pending:
-                del self.pending[number]
-            elif number in self.columns:
+            elif self.pending.pop(number, None) is None and number < 0 and number in self.columns:
                 self.queue.remove(number)
             self.columns.remove([number])
         self._hide_removals()
@@ -203,7 +192,7 @@ class Memtable:
 
         Returns None if there is nothing.
         """
-        numbers = [self.queue[place] for place in range(min(size, len(self.queue)))]
+        numbers = [*islice(self.queue, size)]
         removals = [number for number in self.removals if number >= 0]
         if not numbers and not removals:
             return None
@@ -225,7 +214,6 @@ class Memtable:
             self._own.add(new.start)
         written = set(group.removals)
         self.removals = [self._aliases.get(each, each) for each in self.removals if each not in written]
-        self._marked = (state.removals, self._marked[1] | written)
         self.columns.remove(self.removals)
 
     def roll_back(self) -> None:
@@ -244,8 +232,9 @@ class Memtable:
 
         Returns how many went.
         """
-        forgotten = max(0, len(self.queue) - len(self._group) - size)
-        for _ in range(forgotten):
-            self.columns.remove([self.queue[len(self._group)]])
-            del self.queue[len(self._group)]
-        return forgotten
+        on_their_way = len(self._group)
+        forgotten = [*islice(self.queue, on_their_way, max(on_their_way, len(self.queue) - size))]
+        for number in forgotten:
+            self.queue.remove(number)
+        self.columns.remove(forgotten)
+        return len(forgotten)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 #: The entries of a partition that share a prefix with a probe of a key: the key as the table permutes it, the
 #: partition, where these entries start, where they stop, the probe, and the bits of the prefix.
 Range = tuple[int, Entries, int, int, int, int]
-#: Of documents of one key, so many are looked at together.
-PIECE = 1 << 10
 
 
 def with_key(reader: Snapshot, family: int, key: int, limit: int) -> set[int]:
@@ -40,12 +38,12 @@ def with_key(reader: Snapshot, family: int, key: int, limit: int) -> set[int]:
         if start == end or values[start] != key:
             continue
         of_key = entries.documents[start : bisect_right(values, key, start, end)]
-        # The documents of one key ascend within a run, and from run to run.
-        for first in range(0, len(of_key), PIECE):
-            piece = of_key[first : first + PIECE]
-            documents.update((piece[~is_member(piece, reader.dead)] if len(reader.dead) else piece).tolist())
-            if limit and len(documents) >= limit:
-                return set(sorted(documents)[:limit])
+        # They ascend within a run, and from run to run. Some may be dead, or have the key several times.
+        if limit:
+            of_key = of_key[: (limit + len(reader.dead)) * reader.header.families[family].keys]
+        documents.update(of_key[~is_member(of_key, reader.dead)].tolist())
+        if limit and len(documents) >= limit:
+            return set(sorted(documents)[:limit])
     return documents
 
 
@@ -54,9 +52,7 @@ def search_near(reader: Snapshot, family: int, keys: NDArray[np.uint64], distanc
 
     A pair may come several times.
     """
-    probes = len(keys) * len(reader.header.families[family].tables.flips(distance)[0])
-    partitions = max((1 << cut for _, cut in reader.cuts[family]), default=1)
-    if len(keys) > 1 and probes > reader.tuning.dense_probes * partitions:
+    if len(keys) > reader.tuning.few_keys:
         found = _search_many(reader, family, keys, distance)
     else:
         found = (

@@ -14,12 +14,10 @@ from scrapy_neardup.index.search import is_member
 
 from .directory import unavailable
 from .layout import (
-    HELD,
     Partition,
     State,
     block_size,
     decode_block,
-    decode_held,
     decode_logged,
     decode_partition,
     decode_state,
@@ -27,6 +25,7 @@ from .layout import (
     number_key,
     partition_key,
     read_dead,
+    read_held,
 )
 
 if TYPE_CHECKING:
@@ -63,11 +62,10 @@ class Snapshot:
         self._partition_bytes = 0
         #: Which documents of its range a run holds, by the number of the run.
         self._held: dict[int, NDArray[np.bool_]] = {}
-        #: The bytes of the state that was read last, and its count of changes of the tombstones.
+        #: The bytes of the state that was read last.
         self._raw: bytes | None = None
-        self._removals = -1
-        #: The documents with a tombstone, and those that `hide` was told: int64[n], ascending.
-        self._marked = self._hidden = np.empty(0, np.int64)
+        #: The documents with a tombstone: int64[n], ascending.
+        self._marked = np.empty(0, np.int64)
         self.state = State()
         #: For each family: each run, and by how many bits its tables of that family are cut.
         self.cuts: list[list[tuple[Run, int]]] = [[] for _ in header.families]
@@ -98,17 +96,14 @@ class Snapshot:
         raw = bytes(transaction.get(b"state", b"", db=self._environment.databases["meta"]))
         if raw == self._raw:
             return
-        state, marked = decode_state(raw), self._marked
-        if state.removals != self._removals:
-            marked = read_dead(transaction, self._environment.databases["dead"], state)
-        self.state, self._raw, self._removals = state, raw, state.removals
+        state = decode_state(raw)
+        if state.removals != self.state.removals:
+            self._marked = self.dead = read_dead(transaction, self._environment.databases["dead"], state)
+        self.state, self._raw = state, raw
         self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
         live = {run.id for run in state.runs}
         self._partitions = {key: kept for key, kept in self._partitions.items() if key[0] in live}
         self._held = {run: held for run, held in self._held.items() if run in live}
-        if marked is not self._marked:
-            self._marked = marked
-            self._unite()
 
     def leave(self) -> lmdb.Transaction | None:
         """Let go of the transaction, which is not ended; returns it."""
@@ -123,34 +118,16 @@ class Snapshot:
             transaction.abort()
 
     def hide(self, documents: Collection[int]) -> None:
-        """Count *documents* as removed, too, in the place of those that an earlier call has named."""
+        """Count *documents* as removed, too, until the state changes."""
         hidden = np.array(sorted(documents), np.int64)
-        if not np.array_equal(hidden, self._hidden):
-            self._hidden = hidden
-            self._unite()
-
-    def _unite(self) -> None:
-        """Put together the documents with tombstones and the hidden ones."""
-        new = self._hidden[~is_member(self._hidden, self._marked)]
+        new = hidden[~is_member(hidden, self._marked)]
         self.dead = np.sort(np.concatenate([self._marked, new])) if len(new) else self._marked
-
-    def filed(self, documents: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return those of *documents* (int64[n]) that a run holds, perhaps with a tombstone."""
-        parts = [np.empty(0, np.int64)]
-        for run in self.state.runs:
-            among = documents[(documents >= run.start) & (documents < run.stop)]
-            if len(among):
-                parts.append(among[self.held(run)[among - run.start]])
-        return np.concatenate(parts)
 
     def held(self, run: Run) -> NDArray[np.bool_]:
         """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
         held = self._held.get(run.id)
         if held is None:
-            data = self._reader().get(
-                partition_key(run.id, HELD, 0), b"", db=self._environment.databases["runs"]
-            )
-            held = self._held[run.id] = decode_held(data, run)
+            held = self._held[run.id] = read_held(self._environment, self._reader(), run)
         return held
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
@@ -164,7 +141,7 @@ class Snapshot:
         with self._reader().cursor(self._environment.databases["documents"]) as cursor:
             while place < len(wanted):
                 number = int(wanted[place])
-                found = (cursor.set_range(number_key(number, after=True)) and cursor.prev()) or cursor.last()
+                found = (cursor.set_range(number_key(number + 1)) and cursor.prev()) or cursor.last()
                 with decoding("A block of documents"):
                     start = key_number(cursor.key()) if found else 0
                     stop = start + block_size(cursor.value()) if found else 0
@@ -190,15 +167,26 @@ class Snapshot:
                 break
             yield number, documents.stored
 
-    def log(self, start: int, *, skip: Collection[int] = ()) -> Iterator[tuple[int, Documents]]:
+    def log(self, start: int) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log that begin with document *start* or later, each with that number.
 
-        Those that begin with one of *skip* are left out. A block that does not match its checksum raises
-        `IndexCorrupted`.
+        Raises `IndexCorrupted` for a block that does not match its checksum.
         """
         for number, value in self._values("log", start):
-            if number not in skip:
-                yield number, decode_logged(value, self.header, check=number_key(number))
+            yield number, decode_logged(value, self.header, check=number_key(number))
+
+    def whole_log(self) -> Iterator[tuple[int, Documents]]:
+        """Yield the blocks of the log. Raises `IndexCorrupted` unless they are those that the state names."""
+        expected = self.state.flushed
+        for first, documents in self.log(0):
+            if first != expected:
+                break
+            expected += len(documents.urls)
+            yield first, documents
+        else:
+            if expected == self.state.next:
+                return
+        raise damaged(f"The log has other documents than the state says, from {expected} on")
 
     def partition(self, run: Run, cut: int, table: int, partition: int, *, check: bool = False) -> Partition:
         """Return one *partition* of a *table* of *run* that is cut by *cut* bits, as views where possible.
@@ -232,10 +220,7 @@ class Snapshot:
                     yield number, value
 
     def _reader(self) -> lmdb.Transaction:
-        """Return the open transaction; begin one if there is none."""
-        if self._transaction is None:
-            self.refresh()
-        assert self._transaction is not None
+        assert self._transaction is not None, "refresh it first"
         return self._transaction
 
 
@@ -245,7 +230,7 @@ def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
     environment.require_same_process()
     reader = Snapshot(environment, header)
     try:
-        environment.reader_check()
+        environment.env.reader_check()
         reader.refresh()
         yield reader
     except (lmdb.Error, MemoryError) as error:
@@ -270,9 +255,3 @@ def live_documents(
         rows = np.flatnonzero(alive[first - oldest : first - oldest + len(documents.urls)])
         yield rows + first, documents.take(rows)
         progress(first + len(documents.urls) - oldest, state.next - oldest)
-
-
-def count_documents(reader: Snapshot) -> int:
-    """Return how many documents are stored and not removed."""
-    state = reader.state
-    return sum(run.documents for run in state.runs) + state.next - state.flushed - len(reader.dead)

@@ -1,29 +1,67 @@
-"""The thread of an index on disk. It alone waits for the disk, and tries again what has failed."""
+"""Group commits, and the thread that alone waits for the disk and tries again what has failed."""
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import lmdb
+import numpy as np
 
 from scrapy_neardup import clock
 from scrapy_neardup.errors import IndexUnavailable, NearDupError
+from scrapy_neardup.index.header import damaged
 
-from .compaction import maintain
+from .compaction import is_due, maintain
 from .directory import reason, remedy
-from .runs import append
+from .layout import MAX_DOCUMENTS, change_dead, encode_logged, number_key, read_held, read_state, write_state
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from scrapy_neardup.index.protocol import Documents
 
     from .environment import Environment
+    from .layout import State
     from .memtable import Memtable
 
 
 logger = logging.getLogger(__name__)
+
+
+def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
+    """Commit *documents* to the log, and tombstones for *removals*; returns the state that this leads to.
+
+    *removals* are numbers of documents; those that are not stored are passed over. Raises `IndexUnavailable`
+    if the index is full.
+    """
+
+    def work(transaction: lmdb.Transaction) -> State:
+        state = read_state(environment, transaction)
+        key, newer = number_key(state.next), replace(state, next=state.next + len(documents.urls))
+        if newer.next > MAX_DOCUMENTS:
+            raise IndexUnavailable(
+                "The index is full (2**32 - 1 documents): start another one (NEARDUP_DIR)."
+            )
+        if len(documents.urls) and not transaction.put(
+            key, encode_logged(documents, key), append=True, db=environment.databases["log"]
+        ):
+            raise damaged("The log has documents that its state does not know")
+        if removals:
+            # np.unique imports more of NumPy when it is first used, which takes 0.1 s.
+            numbers = np.array(sorted(set(removals)), np.int64)
+            numbers = numbers[state.known(numbers, partial(read_held, environment, transaction))]
+            more = change_dead(transaction, environment.databases["dead"], numbers, add=True)
+            newer = replace(newer, removals=state.removals + 1, dead=state.dead + more)
+        write_state(environment, transaction, newer)
+        return newer
+
+    return environment.write(work)
 
 
 class Retry:
@@ -58,8 +96,8 @@ class Writer:
         self._memtable = memtable
         self._window = window
         self._wake = threading.Condition(environment.lock)
-        #: The time since which the oldest change waits for the disk; None if there is no change.
-        self._waiting_since: float | None = None
+        #: The time from which on to commit what there is, and the one since which a commit is under way.
+        self._next, self._since = time.monotonic() + self._tuning.group_seconds, math.inf
         #: How many flushes were asked for, and how many of them are done.
         self._flushes = self._flushed = 0
         self._closing = False
@@ -68,8 +106,6 @@ class Writer:
             f"{where} written; the crawl goes on, fingerprints are kept in memory and tried again"
         )
         self._upkeep = Retry(f"{where} maintained; the crawl goes on, searches become slower")
-        #: How many documents this process has removed since the last maintenance.
-        self._removed = 0
         #: The time from which on to look for expired runs again.
         self.expire_at = clock.LONG_AGO
         #: The steps that are left of the maintenance under way; None if there is none.
@@ -81,12 +117,9 @@ class Writer:
     # Called by the index
 
     def notice(self) -> None:
-        """Take notice of a new change in the memtable. Needs the lock."""
+        """Take notice of a new document in the queue of the memtable. Needs the lock."""
         queued = len(self._memtable.queue)
-        if self._waiting_since is None:
-            self._waiting_since = time.monotonic()
-            self._wake.notify_all()
-        elif queued == self._tuning.group_documents:  # with more, the thread is awake already
+        if queued == self._tuning.group_documents:  # with more, the thread is awake already
             self._wake.notify_all()
         elif queued > self._tuning.backlog_documents:
             self._forget_oldest()
@@ -100,7 +133,6 @@ class Writer:
         with self._wake:
             self._flushes += 1
             ticket = self._flushes
-            self._commits.at = clock.LONG_AGO
             self._wake.notify_all()
             done = self._wake.wait_for(lambda: self._flushed >= ticket, self._tuning.disk_wait_seconds)
             changes, error = self._memtable.changes, self._commits.error
@@ -115,7 +147,6 @@ class Writer:
         """Write all changes and end the thread; returns False if it still waits for the disk."""
         with self._wake:
             self._closing = True
-            self._commits.at = clock.LONG_AGO
             self._wake.notify_all()
         self._thread.join(self._tuning.disk_wait_seconds)
         return not self._thread.is_alive()
@@ -128,35 +159,36 @@ class Writer:
     @property
     def degraded(self) -> bool:
         """Whether commits or the maintenance fail, or a commit takes too long."""
-        since, late = self._waiting_since, time.monotonic() - self._tuning.disk_wait_seconds
-        failing = self._commits.error is not None or self._upkeep.error is not None
-        return failing or (since is not None and since < late)
+        late = self._since < time.monotonic() - self._tuning.disk_wait_seconds
+        return late or self._commits.error is not None or self._upkeep.error is not None
 
     # The thread
 
     def _work(self) -> None:
         """Alternate between commits and short steps of the maintenance, until the index is closed."""
-        while not self._write_changes(wait=self._steps is None):
+        while not self._write_changes():
             if not self._closing:
                 self._maintain()
         self._steps = None  # the next maintenance sweeps away what this one has begun
 
-    def _write_changes(self, *, wait: bool) -> bool:
-        """Commit if it is due, after a *wait* until it may be; returns whether the index is being closed."""
+    def _write_changes(self) -> bool:
+        """Commit all changes, once that is due; returns whether the index is being closed."""
         with self._wake:
-            if wait:
-                self._wake.wait_for(self._commit_due, self._seconds_to_wait())
+            if self._steps is None:
+                self._wake.wait_for(self._commit_due, max(0.001, self._tuning.group_seconds))
             due, closing, flushes = self._commit_due(), self._closing, self._flushes
-        try:
-            if due:
-                while self._commit():
-                    pass
+            groups = 1 + len(self._memtable.queue) // self._tuning.group_documents
+        if due:
+            try:
+                for _ in range(groups):
+                    self._commit()
                 self._commits.error = None
-        except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
-            with self._environment.lock:
-                self._commits.failed(error, self._tuning.commit_retry_seconds)
-                self.counts["commit_errors"] += 1
-                self._forget_oldest()
+            except Exception as error:  # noqa: BLE001  # whatever it is, the crawl goes on
+                with self._environment.lock:
+                    self._commits.failed(error, self._tuning.commit_retry_seconds)
+                    self.counts["commit_errors"] += 1
+                    self._forget_oldest()
+            self._next = time.monotonic() + self._tuning.group_seconds
         with self._wake:
             self._flushed = flushes
             self._wake.notify_all()
@@ -164,57 +196,38 @@ class Writer:
 
     def _commit_due(self) -> bool:
         """Whether to commit now. Needs the lock."""
-        if self._flushes > self._flushed or self._closing:
-            return True
-        now = time.monotonic()
-        return (
-            self._waiting_since is not None
-            and now >= self._commits.at
-            and (
-                len(self._memtable.queue) >= self._tuning.group_documents
-                or now >= self._waiting_since + self._tuning.group_seconds
-            )
-        )
+        now, full = time.monotonic(), len(self._memtable.queue) >= self._tuning.group_documents
+        urgent = self._flushes > self._flushed or self._closing
+        return urgent or ((full or now >= self._next) and now >= self._commits.at)
 
-    def _seconds_to_wait(self) -> float:
-        """Return how long nothing will be due, unless something new happens. Needs the lock."""
-        if self._waiting_since is None:
-            return self._tuning.group_seconds
-        due = max(self._waiting_since + self._tuning.group_seconds, self._commits.at)
-        return max(0.001, due - time.monotonic())
-
-    def _commit(self) -> bool:
-        """Write one group; returns whether another one is due."""
+    def _commit(self) -> None:
+        """Write one group, if there is any change."""
         memtable = self._memtable
         with self._environment.lock:
             group = memtable.begin(self._tuning.group_documents)
             if group is None:
-                self._waiting_since = None
-                return False
+                return
+            self._since = time.monotonic()
         try:
             state = append(self._environment, group.documents, group.removals)
         except BaseException:
             with self._environment.lock:
                 memtable.roll_back()
             raise
+        finally:
+            self._since = math.inf
         with self._wake:
             memtable.commit(group, state)
             self.counts["commits"] += 1
-            self._removed += len(group.removals)
-            self._waiting_since = time.monotonic() if memtable.changes else None
             memtable.look()
             self._wake.notify_all()
-            urgent = self._flushes > self._flushed or self._closing
-            full = len(memtable.queue) >= self._tuning.group_documents
-            return full or (urgent and memtable.changes > 0)
 
     # The maintenance
 
-    def maintenance(self) -> Iterator[None]:
-        """Flush, expire and merge what is due, yielding after every short transaction."""
+    def maintenance(self, *, wait: bool = False) -> Iterator[None]:
+        """Flush, expire and merge what is due, yielding after every short transaction; see `maintain`."""
         expires = int(clock.now() - self._window) if self._window else 0
-        self._removed = 0
-        yield from maintain(self._environment, self._memtable.snapshot.header, expires)
+        yield from maintain(self._environment, self._memtable.snapshot.header, expires, wait=wait)
         with self._environment.lock:
             self._memtable.look()
 
@@ -224,7 +237,7 @@ class Writer:
             with self._environment.lock:
                 # An older view keeps LMDB from using pages again, and so does a reader that died.
                 self._memtable.look()
-                self._environment.reader_check()
+                self._environment.env.reader_check()
                 if self._steps is None and self._maintenance_due():
                     self._steps = self.maintenance()
             if self._steps is not None and next(self._steps, self) is self:  # they have come to their end
@@ -236,18 +249,14 @@ class Writer:
                 self._upkeep.failed(error, self._tuning.upkeep_retry_seconds)
 
     def _maintenance_due(self) -> bool:
-        """Whether the log is long, many were removed, the last try has failed, or runs may have expired.
-
-        Needs the lock.
-        """
+        """Whether something is due, the last try has failed, or runs may have expired. Needs the lock."""
         now = time.monotonic()
         if now < self._upkeep.at:
             return False
         if self._window and now >= self.expire_at:
             self.expire_at = now + self._tuning.expiry_seconds
             return True
-        many = max(self._memtable.unflushed, self._removed) >= self._tuning.flush_documents
-        return many or self._upkeep.error is not None
+        return is_due(self._memtable.snapshot) or self._upkeep.error is not None
 
     def _forget_oldest(self) -> None:
         """Drop the oldest documents beyond those that may wait for the disk. Needs the lock."""
