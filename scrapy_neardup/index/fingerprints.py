@@ -56,11 +56,8 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
         if path is not None:
             require_path(path)
         if not isinstance(tables, PermutedTables):
-            require_whole("tables", tables, 1)
             if tables not in LAYOUTS:
-                raise ConfigurationError(
-                    f"There is no layout of {tables} tables: use one of {sorted(LAYOUTS)}."
-                )
+                raise ConfigurationError(f"tables is {tables!r}: use one of {sorted(LAYOUTS)}.")
             tables = LAYOUTS[tables]
         header = Header((Family(tables),), (("fingerprint", "<u8"),))
         return cls(MemoryIndex(header) if memory else open_index(path, header, reset=reset))
@@ -79,13 +76,7 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
 
         Raises `ConfigurationError` for a distance that the tables do not find in full, and as `add` does.
         """
-        layout = self._index.header.families[0].tables
-        require_whole("distance", distance)
-        if not 0 <= distance <= layout.max_distance:
-            raise ConfigurationError(
-                f"{len(layout)} tables find fingerprints within {layout.max_distance} bits, not {distance}: "
-                "use a smaller distance or another layout."
-            )
+        require_whole("distance", distance, 0, self._index.header.families[0].tables.max_distance)
         return self._index.search(0, _row("Fingerprints", fingerprints, np.uint64), distance)
 
     def forget(self, numbers: ArrayLike) -> None:
@@ -97,11 +88,7 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
 
         Raises `IndexCorrupted` for a number that neither has given, `ConfigurationError` for one below 0.
         """
-        row = _row("Numbers of documents", numbers, np.int64)
-        if row.size and row.min() < 0:
-            raise ConfigurationError(
-                f"A number of a document is {row.min()}: use those that search has given."
-            )
+        row = _row("Numbers of documents", numbers, np.uint64).astype(np.int64)
         fingerprints: NDArray[np.uint64] = self._index.fetch(row).records["fingerprint"]
         return fingerprints
 

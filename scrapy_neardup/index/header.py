@@ -1,8 +1,4 @@
-"""What an index was made with, and how stored bytes are read.
-
-Fingerprints that are made in another way cannot be compared with those of an index, so it is not opened with
-other parameters.
-"""
+"""What an index was made with: what is made in another way cannot be compared. Errors of reading it."""
 
 from __future__ import annotations
 
@@ -115,10 +111,9 @@ class Header:
             fields = json.loads(data)
             version = int(fields["format"])
         if version != FORMAT:
-            remedy = "upgrade scrapy-neardup" if version > FORMAT else "reset it (NEARDUP_RESET, reset=True)"
             raise IndexMismatch(
                 f"The index has format {version} and this version of scrapy-neardup knows format {FORMAT}: "
-                f"{remedy}, or use another index."
+                "use the version that made it, another index, or reset it (NEARDUP_RESET, reset=True)."
             )
         with decoding("The header of the index"):
             fields["families"] = tuple(
@@ -145,13 +140,11 @@ class Header:
         if not differences and self.families != wanted.families:
             differences = [f"tables: index {_show(self.families)}, now {_show(wanted.families)}"]
         if not differences and self.record != wanted.record:
-            names = {name for name, _ in self.record} ^ {name for name, _ in wanted.record}
-            differences = [f"its records have {', '.join(sorted(names)) or 'fields'} otherwise"]
+            differences = ["its records have other fields"]
         if differences:
             raise IndexMismatch(
                 f"The index in {where} was made with other parameters ({'; '.join(differences)}): "
-                "use the same parameters, another index, or reset the index (NEARDUP_RESET = True, "
-                "reset=True)."
+                "use the same parameters or another index, or reset the index (NEARDUP_RESET, reset=True)."
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 
 from .protocol import Documents, Found, Stored
 from .reservation import Reservation
-from .search import Matches, closest, met, most_shared, search_all
+from .search import Matches, closest, most_shared, put_together, search_all
 from .tables import NO_KEY
 
 if TYPE_CHECKING:
@@ -30,22 +31,26 @@ if TYPE_CHECKING:
 class Columns:
     """Documents in columns that grow. A document is known by its number, whatever its row.
 
-    A removed document keeps its row, marked as not alive, until half of the rows are of such documents. A
-    fingerprint is simply compared with all others: some 20 µs for 16,384 of them.
+    A removed document keeps its row, marked as not alive, until there is no room left. A fingerprint is
+    simply compared with all others: some 20 µs for 16,384 of them.
     """
 
     def __init__(self, header: Header) -> None:
         self._header = header
-        self._keys = np.empty((header.keys, 64), np.uint64)
-        self._records = np.empty(64, header.dtype)
-        self._numbers = np.empty(64, np.int64)
-        self._alive = np.zeros(64, bool)
+        self._clear(64)
+
+    def _clear(self, size: int) -> None:
+        """Forget all; have room for *size* documents."""
+        self._keys = np.empty((self._header.keys, size), np.uint64)
+        self._records = np.empty(size, self._header.dtype)
+        self._numbers = np.empty(size, np.int64)
+        self._alive = np.zeros(size, bool)
         self._urls: list[str] = []
         self._notes: list[bytes] = []
         self._rows: dict[int, int] = {}
         #: For each family of equal keys the rows of each key: one, or several.
         self._equal: dict[int, dict[int, int | list[int]]] = {
-            place: {} for place, family in enumerate(header.families) if family.equal
+            place: {} for place, family in enumerate(self._header.families) if family.equal
         }
 
     def __len__(self) -> int:
@@ -58,7 +63,11 @@ class Columns:
         """Add *documents* under *numbers* (int64[n])."""
         start, stop = len(self._urls), len(self._urls) + len(numbers)
         if stop > len(self._numbers):
-            self._grow(stop)
+            alive = self.numbers()
+            kept = self.documents(alive.tolist())
+            self._clear(2 * (len(alive) + len(numbers)))
+            self.append(alive, kept)
+            start, stop = len(alive), len(alive) + len(numbers)
         self._keys[:, start:stop] = documents.keys
         self._records[start:stop] = documents.records
         self._numbers[start:stop] = numbers
@@ -66,22 +75,15 @@ class Columns:
         self._urls.extend(documents.urls)
         self._notes.extend(documents.notes)
         self._rows.update(zip(numbers.tolist(), range(start, stop), strict=True))
-        self._file(documents.keys, start)
-
-    def append_one(self, number: int, document: Documents) -> None:
-        """Add one document, in a third of the time of `append`."""
-        keys, records, urls, notes = document
-        row = len(self._urls)
-        if row >= len(self._numbers):
-            self._grow(row + 1)
-        self._keys[:, row] = keys[:, 0]
-        self._records[row] = records[0]
-        self._numbers[row] = number
-        self._alive[row] = True
-        self._urls.append(urls[0])
-        self._notes.append(notes[0])
-        self._rows[number] = row
-        self._file(keys, row)
+        for family, rows_of in self._equal.items():
+            no_key = NO_KEY if self._header.families[family].keys > 1 else None
+            for of_each in documents.keys[self._header.rows[family]].tolist():
+                for row, key in enumerate(of_each, start):
+                    known = row if key == no_key else rows_of.setdefault(key, row)
+                    if isinstance(known, list):
+                        known.append(row)
+                    elif known != row:
+                        rows_of[key] = [known, row]
 
     def annotate(self, number: int, note: bytes) -> None:
         """Replace the note of a document. Raises KeyError if it is not here."""
@@ -99,25 +101,24 @@ class Columns:
 
     def with_key(self, family: int, key: int) -> set[int]:
         """Return the documents that have *key* in a *family* of equal keys."""
-        rows = self._equal[family].get(key, [])
-        if isinstance(rows, int):
-            rows = [rows]
-        return {number for number in self._numbers[rows].tolist() if number in self._rows} if rows else set()
+        rows = self._equal[family].get(key)
+        if rows is None:
+            return set()
+        numbers = self._numbers[[rows] if isinstance(rows, int) else rows].tolist()
+        return {number for number in numbers if number in self._rows}
 
     def documents(self, numbers: Iterable[int]) -> Documents:
         """Return copies of the documents *numbers*, in their order.
 
         Raises KeyError for one that is not here.
         """
-        numbers = list(numbers)
-        return Documents(self._keys[:, [self._rows[number] for number in numbers]], *self.fetch(numbers))
+        rows = [self._rows[number] for number in numbers]
+        urls, notes = [self._urls[row] for row in rows], [self._notes[row] for row in rows]
+        return Documents(self._keys[:, rows], self._records[rows], urls, notes)
 
     def fetch(self, numbers: Iterable[int]) -> Stored:
         """Return what `documents` does, without the keys."""
-        rows = [self._rows[number] for number in numbers]
-        return Stored(
-            self._records[rows], [self._urls[row] for row in rows], [self._notes[row] for row in rows]
-        )
+        return self.documents(numbers).stored
 
     def numbers(self) -> NDArray[np.int64]:
         """Return the numbers of all documents, in the order in which they were added: int64[n]."""
@@ -137,42 +138,6 @@ class Columns:
             row = self._rows.pop(number, None)
             if row is not None:
                 self._alive[row] = False
-        if len(self._urls) > 64 and len(self._rows) < len(self._urls) // 2:
-            self._compact()
-
-    def _file(self, keys: NDArray[np.uint64], first: int) -> None:
-        """File the keys of the rows from *first* on: uint64[keys, n]."""
-        for family, rows_of in self._equal.items():
-            no_key = NO_KEY if self._header.families[family].keys > 1 else None
-            for of_each in keys[self._header.rows[family]].tolist():
-                for row, key in enumerate(of_each, first):
-                    if key == no_key:
-                        continue
-                    known = rows_of.setdefault(key, row)
-                    if known == row:
-                        continue
-                    if isinstance(known, int):
-                        rows_of[key] = known = [known]
-                    known.append(row)
-
-    def _grow(self, size: int) -> None:
-        """Make room for at least *size* rows."""
-        size = max(size, 2 * len(self._numbers))
-        for name in ("_keys", "_records", "_numbers", "_alive"):
-            old = getattr(self, name)
-            new = np.zeros((*old.shape[:-1], size), old.dtype)
-            new[..., : old.shape[-1]] = old
-            setattr(self, name, new)
-
-    def _compact(self) -> None:
-        """Move the rows that are alive to the front, and forget the others."""
-        numbers = self.numbers()
-        documents = self.documents(numbers.tolist())
-        self._alive[:] = False
-        self._urls, self._notes, self._rows = [], [], {}
-        for rows_of in self._equal.values():
-            rows_of.clear()
-        self.append(numbers, documents)
 
 
 class LocalIndex(ABC):
@@ -191,13 +156,13 @@ class LocalIndex(ABC):
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
         with self._newest():
-            if not self.header.families[family].equal:
+            kind = self.header.families[family]
+            if not kind.equal:
                 return self._near(family, keys, distance)
             found = [
                 (query, document)
-                for query, key in enumerate(keys.tolist())
-                if self._is_key(family, key)
-                for document in sorted(self._with_key(family, key, 0))
+                for query in np.flatnonzero(kind.has(keys)).tolist()
+                for document in sorted(self._with_key(family, int(keys[query]), 0))
             ]
         pairs = np.array(found, np.int64).reshape(-1, 2)
         return Matches(pairs[:, 0], pairs[:, 1], np.zeros(len(pairs), np.uint8))
@@ -259,44 +224,30 @@ class LocalIndex(ABC):
 
         reservation = Reservation(filing.document.urls[0], settle)
         number = self._number()
-        self._columns.append_one(number, filing.document)
+        self._columns.append(np.array([number]), filing.document)
         self._pending[number] = reservation
         return reservation
 
     def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         found = [self._meet(lookup, document) for lookup in lookups]
-        numbers = np.array(sorted({number for each in found for number in each.documents.tolist()}), np.int64)
-        shared = np.zeros((len(lookups), len(numbers)), np.int64)
-        stored, pending = Stored(np.empty(0, self.header.dtype), [], []), []
-        if len(numbers):  # most documents meet no other
-            for row, each in zip(shared, found, strict=True):
-                row[numbers.searchsorted(each.documents)] = each.shared
-            stored, pending = self.fetch(numbers), [self._pending.get(number) for number in numbers.tolist()]
-        crowded, narrowed = any(each.crowded for each in found), any(each.narrowed for each in found)
-        return Found(numbers, shared, stored, [*pending], crowded, narrowed)
+        numbers, shared, crowded, narrowed = put_together(found)
+        pending = [self._pending.get(number) for number in numbers.tolist()]
+        return Found(numbers, shared, self.fetch(numbers), [*pending], crowded, narrowed)
 
     def _meet(self, lookup: Lookup, document: Documents) -> Met:
         """Look up the keys of one document."""
         family, distance, most, nearest, _ = lookup
-        keys = document.keys[self.header.rows[family], 0]
-        if not self.header.families[family].equal:
-            if nearest and len(keys) == 1:
-                return self._closest(lookup, keys)
-            whole = met(Counter(self._near(family, keys, distance).document.tolist()))
-        else:
-            counts: Counter[int] = Counter()
+        kind, keys = self.header.families[family], document.keys[self.header.rows[family], 0]
+        if kind.equal:
             # Which documents share the most of several keys only all of them tell.
             limit = most + 1 if most else nearest + 1 if nearest and len(keys) == 1 else 0
-            for key in keys.tolist():
-                if self._is_key(family, key):
-                    having = self._with_key(family, key, limit)
-                    if not most or len(having) <= most:
-                        counts.update(having)
-            whole = met(counts)
-        return most_shared(whole, nearest) if nearest else whole
-
-    def _is_key(self, family: int, key: int) -> bool:
-        return key != NO_KEY or self.header.families[family].keys == 1
+            having = [self._with_key(family, key, limit) for key in keys[kind.has(keys)].tolist()]
+            counts = Counter(chain.from_iterable(each for each in having if not most or len(each) <= most))
+        elif nearest and len(keys) == 1:
+            return self._closest(lookup, keys)
+        else:
+            counts = Counter(self._near(family, keys, distance).document.tolist())
+        return most_shared(counts, nearest)
 
 
 class MemoryIndex(LocalIndex):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from .reservation import MOST_NOTE
+from .reservation import MOST_NOTE, Pending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -123,37 +123,6 @@ class Filing(NamedTuple):
     document: Documents
     #: Numbers of the documents that go when it is confirmed.
     replaces: Sequence[int] = ()
-
-
-class Pending(Protocol):
-    """A document whose page nobody knows yet to be stored. It may be held by another process or machine.
-
-    Where documents outlive the process that holds them, each has a lease, which the holder renews while it
-    lives. A document whose lease has run out counts as released. Its holder may confirm it nevertheless; then
-    it is filed anew, so two copies may be kept, but no page is lost. `Reservation` is the handle in the
-    process that holds it, `leases.LeasedDocument` in others.
-    """
-
-    @property
-    def url(self) -> str:
-        """The URL that it is filed under."""
-
-    @property
-    def confirmed(self) -> bool | None:
-        """True once it is confirmed, False once released, None while pending, as far as is known here."""
-
-    @property
-    def holds_until(self) -> float:
-        """The time by `time.monotonic` when its lease ends unless it is renewed; infinite without a lease."""
-
-    def poll(self) -> bool | None:
-        """Find out whether it is settled now, perhaps over the network; returns `confirmed`."""
-
-    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
-        """Call *callback* with this handle once it is no longer pending, in any thread; at once if it is not.
-
-        *callback* must not raise, and should not take long.
-        """
 
 
 class Index(Protocol):

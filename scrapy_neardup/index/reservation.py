@@ -1,10 +1,9 @@
-"""The handle of a pending document, for whoever decides whether it is kept."""
+"""Handles of pending documents: for whoever decides whether one is kept, and for those who wait for that."""
 
 from __future__ import annotations
 
-import math
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,47 +12,30 @@ if TYPE_CHECKING:
 MOST_NOTE = 4096
 
 
-class Reservation:
-    """A pending document that is held in this process: a `Pending` to those who wait for it.
+class Pending:
+    """A document whose page nobody knows yet to be stored. It may be held by another process or machine.
 
-    Others match it at once; only ``confirm`` makes it last. The first of ``confirm`` and ``release`` settles
-    it, later calls do nothing.
+    Where documents outlive the process that holds them, each has a lease, which the holder renews while it
+    lives. A document whose lease has run out counts as released. Its holder may confirm it nevertheless; then
+    it is filed anew, so two copies may be kept, but no page is lost.
     """
 
-    #: As long as this process lives.
-    holds_until = math.inf
-
-    __slots__ = ("_callbacks", "_lock", "_on_settle", "confirmed", "note", "url")
-
-    def __init__(self, url: str, on_settle: Callable[[Reservation], None]) -> None:
+    def __init__(self, url: str, on_settle: Callable[[Any], object] = lambda handle: None) -> None:
+        #: The URL that it is filed under.
         self.url = url
-        #: True once confirmed, False once released, None while pending.
+        #: True once it is confirmed, False once released, None while pending, as far as is known here.
         self.confirmed: bool | None = None
-        #: What `confirm` was told to keep with the document.
+        #: What is kept with the document.
         self.note = b""
         self._on_settle = on_settle
-        self._callbacks: list[Callable[[Reservation], object]] = []
+        self._callbacks: list[Callable[[Any], object]] = []
         self._lock = threading.Lock()
 
-    def confirm(self, *, note: bytes = b"") -> None:
-        """Keep the document: its page was stored. The *note* is stored with it, in one step.
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
+        """Call *callback* with this handle once it is no longer pending, in any thread; at once if it is not.
 
-        Raises ValueError for a note of more than `MOST_NOTE` bytes.
+        *callback* must not raise, and should not take long.
         """
-        if len(note) > MOST_NOTE:
-            raise ValueError(f"The note of a document has {len(note)} bytes, and {MOST_NOTE} are stored.")
-        self._settle(confirmed=True, note=note)
-
-    def release(self) -> None:
-        """Forget the document: its page was not stored, so nothing may be judged by it."""
-        self._settle(confirmed=False)
-
-    def poll(self) -> bool | None:
-        """Return `confirmed`: nobody needs to be asked."""
-        return self.confirmed
-
-    def add_done_callback(self, callback: Callable[[Reservation], object]) -> None:
-        """Call *callback* with this reservation once it is settled; at once if it already is."""
         with self._lock:
             if self.confirmed is None:
                 self._callbacks.append(callback)
@@ -71,3 +53,24 @@ class Reservation:
         finally:  # whatever the index raises, nobody waits for this any more
             for callback in callbacks:
                 callback(self)
+
+
+class Reservation(Pending):
+    """A pending document that is held in this process.
+
+    Others match it at once; only ``confirm`` makes it last. The first of ``confirm`` and ``release`` settles
+    it, later calls do nothing.
+    """
+
+    def confirm(self, *, note: bytes = b"") -> None:
+        """Keep the document: its page was stored. The *note* is stored with it, in one step.
+
+        Raises ValueError for a note of more than `MOST_NOTE` bytes.
+        """
+        if len(note) > MOST_NOTE:
+            raise ValueError(f"The note of a document has {len(note)} bytes, and {MOST_NOTE} are stored.")
+        self._settle(confirmed=True, note=note)
+
+    def release(self) -> None:
+        """Forget the document: its page was not stored, so nothing may be judged by it."""
+        self._settle(confirmed=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROWS = 1 << 22
 #: Beyond all numbers of documents on disk, and of those on a server.
 _NEWER = 1 << 57
-#: Bits of an age, see `age`. Those above are left for a distance.
+#: Bits of an age, see `_age`. Those above are left for a distance.
 _AGE_BITS = 58
 
 
@@ -131,9 +131,7 @@ class Matches(NamedTuple):
     @classmethod
     def gather(cls, parts: Sequence[Matches]) -> Matches:
         """Put *parts* together, each pair once: it may have been found in several tables, by several keys."""
-        if not parts:
-            return NO_MATCHES
-        query, document, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
+        query, document, distance = map(np.concatenate, zip(NO_MATCHES, *parts, strict=True))
         order = np.lexsort((distance, document, query))
         query, document, distance = query[order], document[order], distance[order]
         new = np.ones(len(query), dtype=bool)
@@ -180,23 +178,26 @@ class Met(NamedTuple):
     narrowed: bool = False
 
 
-NONE_MET = Met(np.empty(0, np.int64), np.empty(0, np.int64))
+def put_together(found: Sequence[Met]) -> tuple[NDArray[np.int64], NDArray[np.int64], bool, bool]:
+    """Return the fields of `Found` that lookups give: documents, how many keys they share, the two bounds."""
+    numbers = np.unique(np.concatenate([NO_MATCHES.document, *(each.documents for each in found)]))
+    shared = np.zeros((len(found), len(numbers)), np.int64)
+    for row, each in zip(shared, found, strict=True):
+        row[numbers.searchsorted(each.documents)] = each.shared
+    return numbers, shared, any(each.crowded for each in found), any(each.narrowed for each in found)
 
 
-def met(counts: Mapping[int, int]) -> Met:
-    """Return the documents that have so many keys in common with the one that is looked up."""
-    if not counts:
-        return NONE_MET
-    numbers = sorted(counts)
-    return Met(np.array(numbers, np.int64), np.array([counts[number] for number in numbers], np.int64))
+def most_shared(counts: Mapping[int, int], nearest: int = 0) -> Met:
+    """Return the documents that have so many keys in common with the one that is looked up.
 
-
-def most_shared(found: Met, count: int) -> Met:
-    """Return those *count* of the documents that share the most keys, of equal ones those filed first."""
-    if len(found.documents) <= count:
-        return found
-    rows = np.sort(np.lexsort((age(found.documents), -found.shared))[:count])
-    return Met(found.documents[rows], found.shared[rows], crowded=True)
+    At most *nearest*, unless that is 0: those that share the most, of equal ones those filed first.
+    """
+    numbers = np.array(sorted(counts), np.int64)
+    shared = np.array([counts[number] for number in sorted(counts)], np.int64)
+    if not nearest or len(numbers) <= nearest:
+        return Met(numbers, shared)
+    rows = np.sort(np.lexsort((_age(numbers), -shared))[:nearest])
+    return Met(numbers[rows], shared[rows], crowded=True)
 
 
 def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_MATCHES.document) -> Met:
@@ -204,15 +205,11 @@ def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_M
 
     A document may come several times. Those of *gone* (int64[n], ascending) do not count.
     """
-    if not parts:
-        return NONE_MET
-    documents = np.concatenate([part.document for part in parts])
-    distances = np.concatenate([part.distance for part in parts])
-    order = age(documents).astype(np.uint64) | distances.astype(np.uint64) << np.uint64(_AGE_BITS)
-    if len(gone):
-        order = order[~is_member(documents, gone)]
+    every = Matches(*map(np.concatenate, zip(NO_MATCHES, *parts, strict=True)))
+    order = _age(every.document).astype(np.uint64) | every.distance.astype(np.uint64) << np.uint64(_AGE_BITS)
+    order = order[~is_member(every.document, gone)]
     size = 16 * (count + 1)
-    while True:
+    while True:  # of a flood, only the first are sorted
         least = np.partition(order, size - 1)[:size] if len(order) > size else order
         ages = [*dict.fromkeys((np.sort(least) & np.uint64((1 << _AGE_BITS) - 1)).tolist())]
         if len(ages) > count or len(least) == len(order):
@@ -222,7 +219,7 @@ def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_M
     return Met(np.array(chosen, np.int64), np.ones(len(chosen), np.int64), crowded=len(ages) > count)
 
 
-def age(documents: NDArray[np.int64]) -> NDArray[np.int64]:
+def _age(documents: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return numbers that ascend in the order in which *documents* (int64[n]) were filed.
 
     Those that are not yet on disk have descending negative numbers, and are newer than all others.

@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 
 #: The schemes of URLs of indexes on a server.
 SERVERS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
-#: The module of this package that opens the URLs of each scheme other than ``file``. Its function
-#: ``open_url`` takes the URL, the header wanted and, by name, *ignore*, *window* and *reset*, all as
-#: `open_index` does.
+#: The module that opens the URLs of each scheme by its function ``open_url``, which takes what `open_index`
+#: does.
 BACKENDS = {"memory": ".memory", **dict.fromkeys(SERVERS, ".redis")}
-#: What is taken for a URL: a scheme that is known, or any with two slashes. Other text is the name of a
-#: directory.
+#: What is taken for a URL: a scheme that is known, or any with two slashes.
 _URL = re.compile(rf"(?:file|{'|'.join(map(re.escape, BACKENDS))}):|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
@@ -51,25 +49,15 @@ def open_index(
     `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
     """
     if isinstance(where, str) and _URL.match(where):
-        scheme = urlsplit(where).scheme
+        scheme, host, path, query, fragment = urlsplit(where)
         if scheme in BACKENDS:
             backend = import_module(BACKENDS[scheme], __package__)
             index: Index = backend.open_url(where, wanted, ignore=ignore, window=window, reset=reset)
             return index
-        where = directory_of(where)
+        if scheme != "file" or host not in ("", "localhost") or path[:1] != "/" or query or fragment:
+            raise ConfigurationError(
+                f"No index can be opened by the URL {where}: use the path of a directory of this machine, or "
+                f"file:///the/directory, {', '.join(f'{name}:' for name in sorted(BACKENDS))}"
+            )
+        where = Path(url2pathname(path))
     return open_directory(where, wanted, ignore=ignore, window=window, reset=reset)
-
-
-def directory_of(url: str) -> Path:
-    """Return the directory that a ``file:`` URL names. Raises `ConfigurationError` for other URLs."""
-    scheme, host, path, query, fragment = urlsplit(url)
-    if scheme != "file":
-        known = ", ".join(f"{name}:" for name in sorted(["file", *BACKENDS]))
-        raise ConfigurationError(
-            f"No index can be opened by the URL {url}: use the path of a directory, or one of these: {known}"
-        )
-    if host not in ("", "localhost") or not path.startswith("/") or query or fragment:
-        raise ConfigurationError(
-            f"{url} does not name a directory of this machine: use file:///the/directory."
-        )
-    return Path(url2pathname(path))

@@ -34,8 +34,8 @@ CHUNK = 1 << 11
 class PermutedTables:
     """All choices of ``blocks - distance`` leading blocks out of *blocks*.
 
-    Finds every key within *distance* bits by one range a table; see `radius` for larger distances.
-    Raises `ConfigurationError` unless ``0 <= distance < blocks <= 64``.
+    Finds every key within *distance* bits by one range a table; see `radius` for larger distances. Raises
+    `ConfigurationError` unless ``0 <= distance < blocks <= 64``.
     """
 
     blocks: int
@@ -84,14 +84,7 @@ class PermutedTables:
 
     def permute(self, value: int) -> list[int]:
         """Permute one value for each table."""
-        if self.blocks == 1:
-            return [value]
-        permuted = []
-        for moves in self._moves:
-            key = 0
-            for source, mask, target in moves:
-                key |= ((value >> source) & mask) << target
-            permuted.append(key)
+        permuted: list[int] = self.keys(np.array([value], np.uint64))[:, 0].tolist()
         return permuted
 
     def restore(self, table: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -118,7 +111,7 @@ class PermutedTables:
 
         That is nothing at radius 0, and beyond it each bit of the prefix, too.
         """
-        return self._flips[distance]
+        return self._each_bit if self.radius(distance) else ((0,),) * len(self)
 
     @cached_property
     def max_distance(self) -> int:
@@ -126,35 +119,24 @@ class PermutedTables:
         return max(d for d in range(BITS) if self.radius(d) <= (self.blocks > 1))
 
     @cached_property
-    def _flips(self) -> list[tuple[tuple[int, ...], ...]]:
-        each_bit = tuple((0, *(1 << bit for bit in range(BITS - bits, BITS))) for bits in self.prefix_bits)
-        return [each_bit if self.radius(distance) else ((0,),) * len(self) for distance in range(BITS + 1)]
+    def _each_bit(self) -> tuple[tuple[int, ...], ...]:
+        return tuple((0, *(1 << bit for bit in range(BITS - bits, BITS))) for bits in self.prefix_bits)
 
     @cached_property
-    def _moves(self) -> list[list[tuple[int, int, int]]]:
-        """As `_shifts`, for one value."""
-        shifts = (shift[:, :, 0].tolist() for shift in self._shifts)
-        return [list(zip(*table, strict=True)) for table in zip(*shifts, strict=True)]
-
-    @cached_property
-    def _shifts(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint64]]:
+    def _shifts(self) -> list[NDArray[np.uint64]]:
         """Where each block of each table comes from, its mask, where it goes: uint64[tables, blocks, 1]."""
-        starts = BITS - np.cumsum(self.widths)
-        source, mask, target = [], [], []
-        for order in self.orders:
-            widths = [self.widths[block] for block in order]
-            source.append([int(starts[block]) for block in order])
-            mask.append([(1 << width) - 1 for width in widths])
-            target.append([int(shift) for shift in BITS - np.cumsum(widths)])
-        return tuple(np.array(a, dtype=np.uint64)[:, :, np.newaxis] for a in (source, mask, target))  # type: ignore[return-value]
+        orders, widths = np.array(self.orders), np.array(self.widths, np.uint64)
+        starts, ordered = np.uint64(BITS) - np.cumsum(widths), widths[orders]
+        masks, targets = (
+            (np.uint64(1) << ordered) - np.uint64(1),
+            np.uint64(BITS) - np.cumsum(ordered, axis=1),
+        )
+        return [each[:, :, np.newaxis] for each in (starts[orders], masks, targets)]
 
 
 @dataclass(frozen=True)
 class Family:
-    """Keys of one kind: how they are filed, and how many of them a document has.
-
-    Raises `ConfigurationError` for less than one.
-    """
+    """Keys of one kind: how they are filed, and how many a document has; `ConfigurationError` for none."""
 
     tables: PermutedTables
     keys: int = 1

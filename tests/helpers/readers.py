@@ -47,8 +47,8 @@ from scrapy_neardup.index.lmdb.layout import (
     decode_partition,
     decode_state,
 )
-from scrapy_neardup.index.redis.layout import Generation, Layout, Values, unpack_near, unpack_numbers
-from scrapy_neardup.index.redis.server import Address, require_fit
+from scrapy_neardup.index.redis.layout import NEAR_BYTES, Generation, Layout, unpack_keys, unpack_numbers
+from scrapy_neardup.index.redis.server import Address
 from scrapy_neardup.index.redis.store import read_header
 from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
 from scrapy_neardup.matching.sites import host_of, is_domain, site_key
@@ -353,27 +353,16 @@ def note(data: bytes, folder: Path) -> Any:
     return read_sidecar(folder)
 
 
-def _server(**answers: Any) -> Any:
-    """Return a server that gives one answer to each command."""
-    return SimpleNamespace(
-        address=Address.parse("redis://h/0"), call=lambda command, *_: answers[command.lower()]
-    )
-
-
 @_reader("redis_header", 1600)
 def redis_header(data: bytes, folder: Path) -> Any:
-    found = read_header(_server(get=data))
+    server: Any = SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_: data)
+    found = read_header(server)
     return None if found is None else _used(found)
-
-
-@_reader("redis_info", 4500)
-def redis_info(data: bytes, folder: Path) -> Any:
-    require_fit(_server(info=data), 0)
 
 
 @_reader("redis_bucket", 2800)
 def redis_bucket(data: bytes, folder: Path) -> Any:
-    return [each.tolist() for each in unpack_near(data, Generation(7, 0))]
+    return unpack_numbers(data, Generation(7, 0), NEAR_BYTES).tolist(), unpack_keys(data).tolist()
 
 
 @_reader("redis_bucket", 2800)
@@ -388,16 +377,16 @@ def redis_generations(data: bytes, folder: Path) -> Any:
 
 @_reader("redis_document", 2200)
 def redis_document(data: bytes, folder: Path) -> Any:
-    values = Values(small_header())
-    found = values.unpack([data, data])
+    layout = Layout(small_header(), b"p:")
+    found = layout.unpack([data, data])
     first = found.take(slice(0, 1))
-    return Layout(small_header(), b"p:").places(first, Generation(7, 0)), values.pack(first), found.urls
+    return layout.filed(first, Generation(7, 0)), layout.pack(first), found.urls
 
 
 @_reader("redis_document", 30)
 def stored_record(data: bytes, folder: Path) -> Any:
     """Compare texts with a document whose record may be damaged: lookups verify no checksum."""
-    stored = Values(small_header()).unpack([data])
+    stored = Layout(small_header(), b"p:").unpack([data])
     found = []
     for words in ("a b c " * 30, " ".join(f"word{number} {number}" for number in range(80))):
         index = MemoryIndex(small_header())

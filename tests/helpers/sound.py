@@ -24,7 +24,7 @@ from scrapy_neardup.index.lmdb.layout import (
     encode_partition,
     encode_state,
 )
-from scrapy_neardup.index.redis.layout import VERSION, Values
+from scrapy_neardup.index.redis.layout import VERSION, Layout
 from scrapy_neardup.index.search import Entries
 from scrapy_neardup.matching.records import entries
 from tests.audit.sources.archives import http, record
@@ -101,8 +101,7 @@ def _of_indexes() -> Iterator[tuple[str, bytes]]:
     one = documents.take(slice(0, 1))
     yield "header", header.to_json()
     yield "redis_header", json.dumps([VERSION, json.loads(header.to_json())]).encode()
-    yield "redis_info", b"redis_version:7.0.15\r\nmaxmemory_policy:noeviction\r\nmaxmemory:0\r\n"
-    yield "redis_document", Values(header).pack(one)
+    yield "redis_document", Layout(header, b"p:").pack(one)
     yield "redis_bucket", bytes(range(88))
     yield "redis_generations", b"7:0 70000:4"
     runs = (Run(0, 0, 20, 20, 2), Run(1, 20, 40, 19, 0))

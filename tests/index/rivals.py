@@ -69,8 +69,7 @@ def compete(
                 break
             if all(pending is None for pending in met[0].pending):
                 break  # dropped as a copy of what is stored
-            while all(pending is not None and pending.poll() is None for pending in met[0].pending):
-                time.sleep(0)
+            time.sleep(0.001)
     return confirmed, failed
 
 

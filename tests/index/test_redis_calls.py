@@ -6,143 +6,115 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import open_index
-from tests.index.conformance import FINGERPRINT, HEADER, LOOKUPS, documents, urls_near
+from tests.index.conformance import FINGERPRINT, HEADER, LOOKUPS, documents, reserve, urls_near
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
-from scrapy_neardup.index.redis import RedisIndex
+from scrapy_neardup.index.redis import Address, RedisIndex
 from scrapy_neardup.index.redis.scripts import Call
-from scrapy_neardup.index.redis.store import GROUP_SECONDS, Calls, Write
-from tests.index.redis_server import until
+from scrapy_neardup.index.redis.store import Store, Write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
-
 
 pytestmark = pytest.mark.slow
 
 THREADS = 8
 
 
-class FakeServer:
-    """Answers each call with its name, and may fail or want more written.
-
-    Calls named ``fail`` fail; what has to be written after others stands in *following*.
-    """
+class FakeStore(Store):
+    """Its server answers each call with 1, ``gone`` with 0 and ``fail`` with an error."""
 
     def __init__(self) -> None:
-        self.rounds: list[list[Any]] = []
+        server: Any = SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_: b"7:0")
+        super().__init__(server, HEADER, 0)
+        self.rounds: list[list[str]] = []
         self.is_away = False
-        self.following: dict[str, Write] = {}
-        self.calls = Calls(self.send, lambda write, _: self.following.pop(write.call.step, None), waiting=10)
 
-    def send(self, calls: Sequence[Call], anyway: bool) -> list[Any]:
+    def _send(self, calls: Sequence[Call]) -> list[Any]:
         self.rounds.append([call.step for call in calls])
         if self.is_away:
-            return [IndexUnavailable("away")] * len(calls)
-        return [IndexUnavailable("full") if call.step == "fail" else call.step for call in calls]
+            raise IndexUnavailable("away")
+        return [IndexUnavailable("full") if call.step == "fail" else call.step != "gone" for call in calls]
 
-    def ask(self, step: str, *, reads: bool = False) -> Any:
-        return self.calls.run(Call(step, (), ()), reads=reads)
-
-    def settle(self, *steps: str) -> None:
-        self.calls.settle([write(step) for step in steps])
+    def keep(self, *steps: str) -> None:
+        self.settle(*(Write(step(name), documents([1], number)) for number, name in enumerate(steps)))
 
 
-def write(step: str) -> Write:
-    return Write(Call(step, (), ()), documents([1], int(step) if step.isdecimal() else 0))
+def step(name: str) -> Call:
+    return Call(name, (), ())
 
 
 def test_the_error_of_a_call_is_raised_and_the_next_goes_on() -> None:
-    server = FakeServer()
-    server.is_away = True
+    store = FakeStore()
+    store.is_away = True
     with pytest.raises(IndexUnavailable, match="away"):
-        server.ask("1")
-    server.is_away = False
-    assert server.ask("5") == "5"
+        store.run(step("1"))
+    store.is_away = False
+    assert store.run(step("5")) == [1]
     with pytest.raises(IndexUnavailable, match="full"):
-        server.ask("fail")
+        store.run(step("5"), step("fail"))
 
 
 def test_a_write_that_fails_holds_up_neither_others_nor_what_is_read() -> None:
-    server = FakeServer()
-    server.settle("fail", "small")
-    assert server.ask("look", reads=True) == "look"
-    assert (server.rounds, server.calls.backlog) == ([["fail", "small", "look"]], 1)
+    store = FakeStore()
+    store.keep("fail", "small")
+    assert store.run(step("look"), reads=True) == [1]
+    assert (store.rounds, len(store.settled)) == ([["fail", "small", "look"]], 1)
     with pytest.raises(IndexUnavailable, match="full"):
-        server.calls.drain()
+        store.drain()
 
 
 def test_what_is_read_sees_what_had_to_be_written_because_of_a_write() -> None:
-    server = FakeServer()
-    server.following["confirm"] = write("file")
-    server.settle("confirm")
-    assert server.ask("look", reads=True) == "look"
-    assert server.rounds == [["confirm", "look"], ["file", "look"]]
-    server.following["confirm"] = write("file")
-    server.settle("confirm")
-    assert server.ask("change") == "change"  # which is not made twice
-    assert server.rounds[2:] == [["confirm", "change"]]
-    server.calls.close(30)
+    store = FakeStore()
+    store.keep("gone")
+    assert store.run(step("look"), reads=True) == [1]
+    assert store.rounds == [["gone", "look"], ["file", "look"]]
+    store.keep("gone")
+    assert store.run(step("change")) == [1]  # which is not made twice
+    assert store.rounds[2:] == [["gone", "change"]]
+    store.close(30)
+    assert (store.rounds[3:], store.settled) == ([["file"]], [])
 
 
-def test_what_was_settled_goes_along_with_what_is_read_or_is_written_soon() -> None:
-    server = FakeServer()
-    start = time.monotonic()
-    for _ in range(300):
-        server.settle("settle")
-        server.ask("look", reads=True)
-    alone = server.rounds.count(["settle"])
-    assert alone <= 1 + 3 * (time.monotonic() - start) / GROUP_SECONDS
-    server.settle("settle")
-    until(lambda: not server.calls.backlog)
-    server.calls.close(30)
-
-
-def test_no_more_than_some_writes_wait_for_a_server() -> None:
-    server = FakeServer()
-    server.is_away = True
-    server.settle(*map(str, range(25)))
-    assert (server.calls.backlog, server.calls.lost) == (10, 15)
-    server.is_away = False
-    server.calls.close(30)
-    assert server.rounds[-1] == [str(each) for each in range(15, 25)]
-
-
-def test_closing_tries_for_some_time_and_names_what_is_not_written() -> None:
-    server = FakeServer()
-    server.settle("fail", "0", *map(str, range(2, 8)))
-    with pytest.raises(IndexUnavailable, match=r"1 documents were not written .* pass: u0. full"):
-        server.calls.close(0.5)
-    assert (server.calls.lost, server.calls.backlog) == (1, 0)
-    assert sum("fail" in each for each in server.rounds) > 2
-    server = FakeServer()
-    server.is_away = True
-    server.settle(*map(str, range(7)))
-    with pytest.raises(IndexUnavailable, match=r"7 documents .* pass: u0, u1, u2, u3, u4 and 2 more. away"):
-        server.calls.close(0.2)
-    assert server.calls.lost == 7
+@pytest.mark.parametrize("is_away", [True, False])
+def test_closing_tries_for_some_time_and_names_what_is_not_written(is_away: bool) -> None:
+    store = FakeStore()
+    store.is_away = is_away
+    store.keep(*("fail" if number in (0, 2) else "small" for number in range(7)))
+    left = "7 documents .* u0, u1, u2, u3, u4 and 2 more. away" if is_away else "2 documents .* u0, u2. full"
+    with pytest.raises(IndexUnavailable, match=left):
+        store.close(0.5)
+    assert (store.lost, store.settled) == (7 if is_away else 2, [])
+    assert sum("fail" in each for each in store.rounds) > 2
 
 
 def test_closing_does_not_wait_for_what_lapses_by_itself() -> None:
-    server = FakeServer()
-    server.is_away = True
-    server.calls.settle([Write(Call("remove", (), ()))])
-    server.calls.close(1000)
-    assert server.calls.lost == 0
+    store = FakeStore()
+    store.is_away = True
+    store.settle(Write(step("remove")))
+    store.close(1000)
+    assert store.lost == 0
+
+
+def test_what_is_settled_is_written_though_nothing_is_asked(redis_url: str) -> None:
+    with closing(open_index(redis_url, HEADER)) as index, closing(open_index(redis_url, HEADER)) as other:
+        reserve(index, documents([1])).confirm()
+        time.sleep(0.5)
+        assert other.gauges() | {"documents": 1, "pending": 0} == other.gauges()
 
 
 def test_a_damaged_bucket_fails_only_those_who_read_it(redis_url: str) -> None:
     with closing(open_index(redis_url, HEADER)) as index:
         assert isinstance(index, RedisIndex)
-        for place in index.store.layout.key_places(FINGERPRINT, 1, index.store.generations[-1]):
+        for place in index.store.layout.places(FINGERPRINT, 1, 0, index.store.generations[-1]):
             index.server.call("RPUSH", place.bucket, "no bucket")
         barrier = threading.Barrier(THREADS)
 

@@ -180,7 +180,7 @@ def test_a_document_takes_its_value_and_some_bytes_a_key(address: Address) -> No
         names = {
             place.bucket
             for row in range(len(numbers))
-            for place in index.store.layout.places(stored.take(slice(row, row + 1)), generation)
+            for place in index.store.layout.filed(stored.take(slice(row, row + 1)), generation)
         }
         in_buckets = sum(len(call("GET", name)) for name in names)
         assert in_buckets / len(numbers) <= 4 * NEAR_BYTES + 10 * EQUAL_BYTES
@@ -193,7 +193,7 @@ def test_a_stock_phrase_is_no_longer_filed_once_it_has_long_been_passed_over(add
         alike.keys[0] = np.random.default_rng(1).integers(0, 2**64, CAP + 100, np.uint64)
         alike.keys[2] = 77
         index.add(alike)
-        bucket = index.store.layout.key_places(FURTHER, 77, index.store.generations[-1])[0].bucket
+        bucket = index.store.layout.places(FURTHER, 77, 0, index.store.generations[-1])[0].bucket
         before = index.server.call("GET", bucket)
         one = documents([5], 5000)
         one.keys[2] = 77
@@ -235,7 +235,7 @@ def test_old_documents_go_without_a_scan(address: Address) -> None:
 def test_a_search_reads_long_buckets_in_full_and_a_crawl_their_newest_part(address: Address) -> None:
     with closing(RedisIndex(address, HEADER)) as index, closing(RedisIndex(address, HEADER)) as other:
         index.add(documents([5, 6]))
-        for place in index.store.layout.key_places(FINGERPRINT, 5, index.store.generations[0]):
+        for place in index.store.layout.places(FINGERPRINT, 5, 0, index.store.generations[0]):
             some = np.random.default_rng(1).integers(0, 256, (30_000, NEAR_BYTES), np.uint8)
             some[:, -4:] = np.frombuffer(
                 (index.store.generations[0].start + 50 & 0xFFFFFFFF).to_bytes(4, "little"), np.uint8

@@ -1,4 +1,4 @@
-"""Values on a server that others have written or cut are refused in a sentence, as a damaged index is."""
+"""What comes from outside: URLs, and values on a server that others have written or cut."""
 
 from __future__ import annotations
 
@@ -19,14 +19,7 @@ from scrapy_neardup.matching.records import entries, header_for
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address
-from scrapy_neardup.index.redis.layout import (
-    NEAR_BYTES,
-    URL_PARTS,
-    Generation,
-    Layout,
-    unpack_near,
-    unpack_numbers,
-)
+from scrapy_neardup.index.redis.layout import NEAR_BYTES, URL_PARTS, Generation, Layout, unpack_numbers
 from scrapy_neardup.index.redis.server import require_fit
 
 if TYPE_CHECKING:
@@ -37,78 +30,97 @@ HEADER = header_for(FINGERPRINTER, "plain 1")
 LAYOUT = Layout(HEADER, b"p:")
 
 
-def server(answer: bytes) -> Any:
-    return SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_: answer)
+def test_a_url_of_a_cluster_names_some_of_its_nodes() -> None:
+    address = Address.parse("rediss+cluster://me:p%40ss@one:1,two,[::1]:3/0?name=news&ssl_cert_reqs=none")
+    assert address.server == "rediss://me:p%40ss@?ssl_cert_reqs=none"
+    assert address.hosts == (("one", 1), ("two", 6379), ("::1", 3))
+    assert address.name == "news"
+    assert address.shown == "rediss+cluster://one:1,two,[::1]:3/0?name=news&ssl_cert_reqs=none"
+    assert Address.parse("redis+cluster://one").hosts == (("one", 6379),)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis+cluster://u:secret@host:1,other:2/3",
+        "redis+cluster://u:secret@host:1,other:port",
+        "redis+cluster://u:secret@host:1/pages",
+        "redis+cluster://u@host:1?sentinel_password=secret",
+        "redis+sentinel://u:secret@host:1/",
+        "redis+sentinel://u:secret@host:1/pages/news",
+        "redis+sentinel://u@host:1/pages?sentinel_password=secret&ssl_cert_reqs=none",
+        "redis+other://u:secret@host:1",
+        "redis://u:secret@host:1,other:2/0",
+        "redis://u:sec/ret@host/0",
+        "redis://u@host:1/0?sentinel_password=secret",
+        "redis://u:secret@host:port/0",
+        "redis://u:secret@host/news",
+        "redis://u:secret@host/0?name=a{b}",
+        "redis://u:secret@host/0?name=",
+        "redis://u:secret@host/0?nmae=news",
+        "redis://u:secret@host/0?ssl_cert_reqs=none",
+        "redis://u:secret@host/0#news",
+        "unix://u:secret@host?db=0",
+        "unix:///run/redis.sock?db=first",
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence_without_the_password(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="use redis://") as error:
+        Address.parse(url)
+    assert "sec" not in str(error.value)
+
+
+@pytest.mark.parametrize("version", ["", "x", "7", "6.0.16", "²", "8" * 5000])
+def test_a_version_that_is_none_or_too_old(version: str) -> None:
+    info = {"redis_version": version, "maxmemory": 0}
+    server: Any = SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_: info)
+    if version[:1] in ("7", "8"):
+        require_fit(server, 0)
+        return
+    with pytest.raises(ConfigurationError, match=r"use 6\.2 or newer"):
+        require_fit(server, 0)
 
 
 @st.composite
 def random_documents(draw: Callable[[st.SearchStrategy[Any]], Any]) -> Documents:
     """Make documents whose records are now random bits, now mostly zero, and any URL."""
-    keys = draw(st.binary(min_size=8 * HEADER.keys, max_size=8 * HEADER.keys))
-    size = HEADER.dtype.itemsize
-    record = draw(
-        st.binary(min_size=size, max_size=size) | st.binary(max_size=9).map(lambda b: b.ljust(size, b"\0"))
-    )
-    url = draw(st.text(st.characters(codec=None), max_size=200))
+    keys, size = draw(st.binary(min_size=8 * HEADER.keys, max_size=8 * HEADER.keys)), HEADER.dtype.itemsize
+    zeros = st.binary(max_size=9).map(lambda some: some.ljust(size, b"\0"))
     return Documents(
         np.frombuffer(keys, "<u8").astype(np.uint64)[:, np.newaxis],
-        np.frombuffer(record, HEADER.dtype),
-        [url],
+        np.frombuffer(draw(st.binary(min_size=size, max_size=size) | zeros), HEADER.dtype),
+        [draw(st.text(st.characters(codec=None), max_size=200))],
         [draw(st.binary(max_size=100))],
     )
 
 
-def document() -> Documents:
-    return entries([FINGERPRINTER.signature("some words " * 30)], ["https://a.example/"], HEADER)
-
-
-@pytest.mark.parametrize("version", ["", "x", "7", "6.0.16", "²", pytest.param("7" * 5000, id="long")])
-def test_a_version_that_is_none_or_too_old(version: str) -> None:
-    info = f"redis_version:{version}\r\nmaxmemory:0\r\n".encode()
-    if version == "7":
-        require_fit(server(info), 0)
-        return
-    with pytest.raises(ConfigurationError, match=r"use 6\.2 or newer"):
-        require_fit(server(info), 0)
-
-
-def test_a_document_that_was_cut_anywhere() -> None:
-    value = LAYOUT.values.pack(document())
-    for size in range(len(value)):
-        with pytest.raises(IndexCorrupted, match="document"):
-            LAYOUT.values.unpack([value, value[:size]])
-    with pytest.raises(IndexCorrupted, match="document"):
-        LAYOUT.values.unpack([value + bytes(4097)])
-    assert LAYOUT.values.unpack([]).urls == []
-
-
 @given(random_documents())
 def test_a_document_is_unpacked_as_it_was_packed(one: Documents) -> None:
-    again = LAYOUT.values.unpack([LAYOUT.values.pack(one)])
+    again = LAYOUT.unpack([LAYOUT.pack(one)])
     assert (again.keys == one.keys).all()
     assert again.records.tobytes() == one.records.tobytes()
-    assert again.urls == one.urls
-    assert again.notes == one.notes
+    assert (again.urls, again.notes) == (one.urls, one.notes)
 
 
-def test_a_document_that_unpacks_to_more_than_any_has() -> None:
-    keys = bytes(8 * HEADER.keys)
+def test_a_document_that_was_cut_anywhere_or_unpacks_to_more_than_any_has() -> None:
+    document = entries([FINGERPRINTER.signature("some words " * 30)], ["https://a.example/"], HEADER)
+    value, keys = LAYOUT.pack(document), bytes(8 * HEADER.keys)
     packer = zlib.compressobj(wbits=-11, zdict=keys + URL_PARTS)
     bomb = keys + packer.compress(bytes(1 << 25)) + packer.flush()
-    with pytest.raises(IndexCorrupted, match="document"):
-        LAYOUT.values.unpack([bomb])
+    for wrong in (*(value[:size] for size in range(len(value))), value + bytes(4097), bomb):
+        with pytest.raises(IndexCorrupted, match="document"):
+            LAYOUT.unpack([value, wrong])
+    assert LAYOUT.unpack([]).urls == []
 
 
 def test_a_bucket_that_was_cut() -> None:
-    generation = Generation(1 << 50, 0)
-    for length in range(1, 4 * NEAR_BYTES):
-        if length % NEAR_BYTES:
-            with pytest.raises(IndexCorrupted, match="bucket"):
-                unpack_near(bytes(length), generation)
-        if length % 4:
-            with pytest.raises(IndexCorrupted, match="bucket"):
-                unpack_numbers(bytes(length), generation)
-    assert len(unpack_near(bytes(4 * NEAR_BYTES), generation)[0]) == 4
+    for width in (NEAR_BYTES, 4):
+        for length in range(4 * width):
+            if length % width:
+                with pytest.raises(IndexCorrupted, match="bucket"):
+                    unpack_numbers(bytes(length), Generation(1 << 50, 0), width)
+            else:
+                assert len(unpack_numbers(bytes(length), Generation(1 << 50, 0), width)) == length // width
     for data in (b"", b"1", b"x:1", b"1:2:3", b"1:2 \xff"):
         with pytest.raises(IndexCorrupted, match="generations"):
             Generation.parse(data)

@@ -35,26 +35,25 @@ def test_a_number_that_no_fingerprint_has_is_refused(memory: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["memcached://localhost:6379/0", "Memcached://localhost", "https://example.com/index"]
+    "url",
+    [
+        "memcached://localhost:6379/0",
+        "Memcached://localhost",
+        "https://example.com/index",
+        "file://elsewhere/index",
+        "file:index",
+        "file:///index?mode=ro",
+        "file:///index#one",
+    ],
 )
-def test_an_unknown_scheme_is_one_sentence_and_makes_no_directory(
+def test_a_url_that_nothing_opens_is_one_sentence_and_makes_no_directory(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for open_ in (Detector.open, FingerprintIndex.open, lambda url: open_index(url, HEADER)):
-        with pytest.raises(
-            ConfigurationError, match="use the path of a directory, or one of these: file:, memory:"
-        ):
+        with pytest.raises(ConfigurationError, match=r"use the path of a directory .* memory:, redis:"):
             open_(url)
     assert not any(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    "url", ["file://elsewhere/index", "file:index", "file:///index?mode=ro", "file:///index#one"]
-)
-def test_a_file_url_of_another_machine_or_with_more_is_refused(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="use file:///the/directory"):
-        open_index(url, HEADER)
 
 
 def test_a_directory_may_have_a_colon_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

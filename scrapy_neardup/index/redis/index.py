@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
-from scrapy_neardup.index.leases import Leases
-from scrapy_neardup.index.protocol import Found
+from scrapy_neardup.index.leases import LeasedDocument, Leases
+from scrapy_neardup.index.protocol import Found, Stored
 from scrapy_neardup.index.reservation import Reservation
-from scrapy_neardup.index.search import NO_MATCHES, NONE_MET, Matches, Met, closest, is_member, most_shared
+from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
 
-from .layout import GROUP, NEAR_BYTES, unpack_near, unpack_numbers
+from .layout import GROUP, NEAR_BYTES, unpack_keys, unpack_numbers
+from .scripts import Call
 from .server import Address, Server
-from .store import BATCH, Store, open_header
+from .store import BATCH, RETRY_SECONDS, Store, open_header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
     from scrapy_neardup.index.leases import Lease
-    from scrapy_neardup.index.protocol import Documents, Filing, Lookup, Pending, Stored
+    from scrapy_neardup.index.protocol import Documents, Filing, Lookup, Pending
 
-    from .layout import Generation
     from .store import Known
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0
 #: Seconds that closing an index tries to write what was confirmed.
 CLOSE_SECONDS = 30.0
+#: Seconds after which what was settled is written, if it did not go along with what is asked, and after which
+#: the server is asked for documents that are waited for.
+TICK_SECONDS = 0.05
 #: Of longer buckets a crawl reads only the newest entries: a flood must not make every lookup dear.
 MOST_BYTES = (1 << 18) // NEAR_BYTES * NEAR_BYTES
 #: No value of a server is longer.
@@ -55,30 +59,12 @@ class Wanted(NamedTuple):
 class Looked(NamedTuple):
     """What one look has met, when the number *newest* was the last one that was given to a document."""
 
-    met: Mapping[Wanted, list[Matches]] = {}
-    newest: int = 0
-    #: Where somebody else may file what would be met: buckets, and the entries but for their numbers.
-    places: frozenset[tuple[bytes, bytes]] = frozenset()
+    met: dict[Wanted, list[Matches]]
+    newest: int
+    #: The buckets where somebody else may file what would be met.
+    buckets: set[bytes]
     #: The keys of which not all was read.
-    cut: frozenset[Wanted] = frozenset()
-
-
-def _meet(lookup: Lookup, equal: bool, parts: dict[int, list[Matches]], crowded: set[tuple[int, int]]) -> Met:
-    """Return what a *lookup* has met, given what the probes of each key have; add to *crowded*."""
-    if lookup.nearest and not equal and len(parts) == 1:
-        (of_key,) = parts.values()
-        return closest(of_key, lookup.nearest)
-    found = []
-    for key, of_key in parts.items():
-        numbers = np.unique(np.concatenate([part.document for part in of_key]))
-        if lookup.most and len(numbers) > CAP + lookup.most:
-            crowded.add((lookup.family, key))
-        if not lookup.most or len(numbers) <= lookup.most:
-            found.append(numbers)
-    if not found:
-        return NONE_MET
-    whole = Met(*np.unique(np.concatenate(found), return_counts=True))
-    return most_shared(whole, lookup.nearest) if lookup.nearest else whole
+    cut: set[Wanted]
 
 
 class RedisIndex:
@@ -112,11 +98,12 @@ class RedisIndex:
         )
         #: Pending documents of this process, by number.
         self._own: dict[int, Reservation] = {}
-        self._lock = threading.Lock()
         self._close_seconds = close_seconds
-        self._closed = False
+        self._closing = threading.Event()
         #: How often a document was judged anew.
         self._retries = 0
+        self._thread = threading.Thread(target=self._tick, name="neardup-redis", daemon=True)
+        self._thread.start()
 
     # Finding
 
@@ -134,12 +121,12 @@ class RedisIndex:
             filing = decide(self._found(document, lookups, met))
             if filing is None:
                 return None
-            last = self.store.generations[-1]
-            places = self.store.layout.places(filing.document, last, crowded)
-            replaced = self.store.fetch(sorted(filing.replaces)) if filing.replaces else self.store.nothing
-            number = self.store.calls.run(
-                self.store.filing(filing.document, places, looked.places, looked.newest, self.leases.seconds)
+            places = self.store.layout.filed(filing.document, self.store.generations[-1], crowded)
+            replaced = self.store.fetch(sorted(filing.replaces))
+            call = self.store.filing(
+                filing.document, places, looked.buckets, looked.newest, self.leases.seconds
             )
+            (number,) = self.store.run(call)
             if number > 0:
                 return self._hold(number, filing.document, replaced)
             if number < 0:
@@ -149,18 +136,14 @@ class RedisIndex:
             f"The index {self.address.shown} changes faster than a document can be filed: use fewer crawlers."
         )
 
-    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0, most: int = 0) -> Matches:
-        self._before_reading()
-        return self._search(family, keys, distance, most)[0]
+    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
+        return self._search(family, keys, distance)[0]
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
-        self._before_reading()
-        matches, known = self._search(family, keys, 0, 0)
-        rows = np.searchsorted(np.array(known.numbers, np.int64), matches.document)
-        return matches, known.documents.stored.take(rows)
+        return self._search(family, keys, 0)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        self._before_reading()
+        self.flush()
         wanted = set(documents.tolist())
         known = self.store.fetch(sorted(wanted))
         if missing := wanted.difference(known.numbers):
@@ -174,131 +157,105 @@ class RedisIndex:
 
         Returned besides: keys, with their families, that so many have that no more need to be filed.
         """
-        layout = self.store.layout
-        keys = layout.keys(document)
+        keys = self.store.layout.keys(document)
         asked = [[Wanted(each.family, key, each.distance) for key in keys[each.family]] for each in lookups]
         looked = self._look([each for some in asked for each in some], MOST_BYTES)
         crowded: set[tuple[int, int]] = set()
         found = []
-        for lookup, wanted in zip(lookups, asked, strict=True):
-            parts = {each.key: looked.met[each] for each in wanted if each in looked.met}
-            met = _meet(lookup, layout.equal[lookup.family], parts, crowded)
+        for (family, _, most, nearest, _), wanted in zip(lookups, asked, strict=True):
+            counts: Counter[int] = Counter()
+            for each in wanted:
+                numbers = {number for part in looked.met.get(each, ()) for number in part.document.tolist()}
+                if most and len(numbers) > CAP + most:
+                    crowded.add((family, each.key))
+                if not most or len(numbers) <= most:
+                    counts.update(numbers)
+            if nearest and len(wanted) == 1 and not self.header.families[family].equal:
+                met = closest(looked.met.get(wanted[0], ()), nearest)
+            else:
+                met = most_shared(counts, nearest)
             found.append(met._replace(narrowed=not looked.cut.isdisjoint(wanted)))
         return looked, found, crowded
 
     def _look(self, wanted: Sequence[Wanted], most: int) -> Looked:
         """Read the buckets of keys, of each the last bytes, *most* of them."""
-        store = self.store
+        if not wanted:
+            self.flush()
+            return Looked({}, 0, set(), set())
+        store, equal = self.store, [family.equal for family in self.header.families]
         while True:
-            last = store.generations[-1]
-            equal: dict[tuple[bytes, bytes], tuple[Generation, list[Wanted]]] = {}
-            near: dict[bytes, tuple[Generation, list[tuple[Wanted, int, int]]]] = {}
-            filed: list[tuple[bytes, bytes]] = []
-            for each in wanted:
-                for generation in store.generations:
-                    for bucket, entry, within in store.layout.looked_up(*each, generation):
-                        if store.layout.equal[each.family]:
-                            equal.setdefault((bucket, entry), (generation, []))[1].append(each)
-                        else:
-                            target = int.from_bytes(entry, "little")
-                            near.setdefault(bucket, (generation, []))[1].append((each, target, within))
-                        if generation == last:  # nothing new comes into an earlier one
-                            filed.append((bucket, entry))
-            if not wanted:
-                store.calls.drain()
-                return Looked()
+            probes = [
+                (each, generation, place)
+                for each in sorted(wanted, key=lambda each: not equal[each.family])
+                for generation in store.generations
+                for place in store.layout.places(*each, generation)
+            ]
+            tags = [place.entry for each, _, place in probes if equal[each.family]]
+            names = [place.bucket for _, _, place in probes]
             # What this process has settled goes along, and is seen.
-            looking = store.looking([*equal], near, most)
-            newest, known, oldest, *parts = store.calls.run(looking, reads=True)
+            looking = Call("look", names, [len(tags), *tags, most])
+            ((newest, known, oldest, *parts),) = store.run(looking, reads=True)
             if store.learn(known):
                 break
-        met: dict[Wanted, list[Matches]] = {}
-        cut: set[Wanted] = set()
-
-        def add(each: Wanted, numbers: NDArray[np.int64], distances: NDArray[np.uint8]) -> None:
-            if oldest:
-                there = numbers >= int(oldest)
-                numbers, distances = numbers[there], distances[there]
-            if len(numbers):
-                met.setdefault(each, []).append(Matches(np.zeros(len(numbers), np.int64), numbers, distances))
-
-        for (generation, keys), data in zip(equal.values(), parts, strict=False):
-            for each in keys if data else ():  # most have none
+        looked = Looked({}, int(newest), set(), set())
+        for (each, generation, place), data in zip(probes, parts, strict=True):
+            if generation == store.generations[-1]:  # nothing new comes into an earlier one
+                looked.buckets.add(place.bucket)
+            if not data:  # so it is with most
+                continue
+            if equal[each.family]:
                 numbers = unpack_numbers(data, generation)
-                add(each, numbers, np.zeros(len(numbers), np.uint8))
-        for (generation, probes), data in zip(near.values(), parts[len(equal) :], strict=True):
-            stored, numbers = unpack_near(data, generation)
-            for each, target, within in probes if data else ():
-                bits = np.bitwise_count(stored ^ np.uint64(target))
-                (rows,) = (bits <= within).nonzero()
-                add(each, numbers[rows], bits[rows] + np.uint8(each.distance - within))
+                bits = np.zeros(len(numbers), np.uint8)
+            else:
+                numbers = unpack_numbers(data, generation, NEAR_BYTES)
+                bits = np.bitwise_count(unpack_keys(data) ^ np.uint64(int.from_bytes(place.entry, "little")))
                 if len(data) == most:
-                    cut.add(each)
-        return Looked(met, int(newest), frozenset(filed), frozenset(cut))
+                    looked.cut.add(each)
+            (rows,) = ((bits <= place.within) & (numbers >= int(oldest or 0))).nonzero()
+            if len(rows):
+                bits = bits[rows] + np.uint8(each.distance - place.within)
+                looked.met.setdefault(each, []).append(
+                    Matches(np.zeros(len(rows), np.int64), numbers[rows], bits)
+                )
+        return looked
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
         """Return those documents that are there of what lookups have *met*."""
-        wanted = sorted(set().union(*(each.documents.tolist() for each in met)))
-        crowded = any(each.crowded for each in met)
-        narrowed = any(each.narrowed for each in met)
-        known = self.store.fetch(wanted) if wanted else self.store.nothing
+        numbers, shared, crowded, narrowed = put_together(met)
+        known = self.store.fetch(numbers.tolist())
         there = np.array(known.numbers, np.int64)
-        shared = np.zeros((len(lookups), len(there)), np.int64)
-        if not len(there):  # so it is for most pages
-            return Found(there, shared, known.documents.stored, [], crowded, narrowed)
-        for row, each in zip(shared, met, strict=True):
-            still = is_member(each.documents, there)
-            row[there.searchsorted(each.documents[still])] = each.shared[still]
-        self._verify(document, lookups, known, shared)
-        rows = zip(known.numbers, known.documents.urls, known.leases, strict=True)
-        pending = [self._handle(*each) for each in rows]
+        shared = shared[:, numbers.searchsorted(there)]
+        for row, lookup in zip(shared, lookups, strict=True):
+            kind, rows = self.header.families[lookup.family], self.header.rows[lookup.family]
+            if kind.equal and row.any():
+                # Entries have few bits of a hash, documents the keys.
+                ours = np.unique(document.keys[rows, 0])
+                ours = ours[kind.has(ours)]
+                equal = (known.documents.keys[rows][:, :, np.newaxis] == ours).any(axis=0).sum(axis=1)
+                np.minimum(row, equal, out=row)
+        own = zip(known.numbers, known.documents.urls, known.leases, strict=True)
+        pending = [self._handle(*each) for each in own]
         found = Found(there, shared, known.documents.stored, pending, crowded, narrowed)
-        meets = shared.any(axis=0)
-        return found if meets.all() else found.take(np.flatnonzero(meets))
+        return found.take(np.flatnonzero(shared.any(axis=0)))
 
-    def _verify(
-        self, document: Documents, lookups: Sequence[Lookup], known: Known, shared: NDArray[np.int64]
-    ) -> None:
-        """Correct how many equal keys are *shared*: entries have few bits of a hash, documents the keys."""
-        header = self.store.header
-        for lookup, (family, *_) in enumerate(lookups):
-            kind, rows = header.families[family], header.rows[family]
-            if not kind.equal or not shared[lookup].any():
-                continue
-            ours = document.keys[rows, 0]
-            ours = np.unique(ours[kind.has(ours)])
-            equal = (known.documents.keys[rows][:, :, np.newaxis] == ours).any(axis=0).sum(axis=1)
-            np.minimum(shared[lookup], equal, out=shared[lookup])
-
-    def _search(
-        self, family: int, keys: NDArray[np.uint64], distance: int, most: int
-    ) -> tuple[Matches, Known]:
-        """Do what `Index.search` does; return also what the server says of the documents."""
-        met: dict[int, set[int]] = {}
-        has = self.store.header.families[family].has(keys).tolist()
+    def _search(self, family: int, keys: NDArray[np.uint64], distance: int) -> tuple[Matches, Stored]:
+        """Do what `Index.search` does; return also what is stored of each document, row by row."""
+        self._require_open()
+        kind, rows = self.header.families[family], self.header.rows[family]
+        matches, stored = [NO_MATCHES], [Stored(np.empty(0, self.header.dtype), [], [])]
         for start in range(0, len(keys), BATCH):
-            some = enumerate(keys[start : start + BATCH].tolist(), start)
-            wanted = {number: Wanted(family, key, distance) for number, key in some if has[number]}
-            looked = self._look(list(wanted.values()), MAX_BYTES)
-            for number, each in wanted.items():
-                for part in looked.met.get(each, ()):
-                    met.setdefault(number, set()).update(part.document.tolist())
-        known = self.store.fetch(sorted(set().union(*met.values())))
-        place = {number: row for row, number in enumerate(known.numbers)}
-        stored = known.documents.keys[self.store.header.rows[family]]
-        held = self.store.header.families[family].has(stored)
-        parts = []
-        for query, numbers in sorted(met.items()):
-            at = np.array(sorted(place[number] for number in numbers if number in place), np.int64)
-            differ = np.bitwise_count(stored[:, at] ^ keys[query])
-            bits = np.where(held[:, at], differ, np.uint8(255)).min(axis=0)
-            at, bits = at[bits <= distance], bits[bits <= distance]
-            if len(at) and not (most and len(at) > most):
-                documents = np.array(known.numbers, np.int64)[at]
-                parts.append(Matches(np.full(len(at), query), documents, bits.astype(np.uint8)))
-        if not parts:
-            return NO_MATCHES, known
-        return Matches(*(np.concatenate(column) for column in zip(*parts, strict=True))), known
+            some = keys[start : start + BATCH]
+            wanted = [Wanted(family, key, distance) for key in some[kind.has(some)].tolist()]
+            met = _joined([part for parts in self._look(wanted, MAX_BYTES).met.values() for part in parts])
+            known = self.store.fetch(np.unique(met.document).tolist())
+            numbers, theirs = np.array(known.numbers, np.int64), known.documents.keys[rows]
+            for query in np.flatnonzero(kind.has(some)).tolist() if len(numbers) else ():
+                bits = np.bitwise_count(theirs ^ some[query])
+                bits = np.where(kind.has(theirs), bits, np.uint8(255)).min(axis=0)
+                (near,) = (bits <= distance).nonzero()
+                matches.append(Matches(np.full(len(near), start + query), numbers[near], bits[near]))
+                stored.append(known.documents.stored.take(near))
+        return _joined(matches), Stored.concatenate(stored)
 
     # Filing
 
@@ -311,23 +268,23 @@ class RedisIndex:
         return np.array(numbers, np.int64)
 
     def discard(self, documents: Sequence[int]) -> None:
-        self._before_reading()
+        self.flush()
         known = self.store.fetch(sorted(set(documents)))
         calls = [self.store.removal(number, known.document(number)).call for number in known.numbers]
         for start in range(0, len(calls), BATCH):
-            self.store.calls.run_all(calls[start : start + BATCH])
+            self.store.run(*calls[start : start + BATCH])
 
     def flush(self) -> None:
-        self.store.calls.drain()
+        self._require_open()
+        self.store.drain()
 
     def gauges(self) -> dict[str, int]:
         """Return numbers on size and health; of a closed index those that need no server."""
-        calls = self.store.calls
         stored = {}
-        if not self._closed:
-            calls.drain()
+        if not self._closing.is_set():
+            self.store.drain()
             prefix = self.address.prefix
-            seconds, microseconds = map(int, self.server.call("TIME"))
+            seconds, microseconds = self.server.call("TIME")
             now = seconds * 1000 + microseconds // 1000
             stored = {
                 "documents": int(self.server.call("GET", prefix + b"count") or 0)
@@ -335,24 +292,22 @@ class RedisIndex:
                 "pending": self.server.call("ZCOUNT", prefix + b"p", now, "+inf"),
             }
         return stored | {
-            "backlog": calls.backlog,
+            "backlog": len(self.store.settled),
             "retries": self._retries,
-            "lost": calls.lost,
+            "lost": self.store.lost,
             "failed_calls": self.server.failed,
             "skipped_calls": self.server.skipped,
         }
 
     def close(self) -> None:
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            own = list(self._own.values())
-        for reservation in own:
+        if self._closing.is_set():
+            return
+        self._closing.set()
+        self._thread.join()
+        for reservation in [*self._own.values()]:
             reservation.release()
-        self.leases.close()
         try:
-            self.store.calls.close(self._close_seconds)
+            self.store.close(self._close_seconds)
         finally:
             self.server.close()
 
@@ -369,33 +324,36 @@ class RedisIndex:
             if reservation.confirmed:
                 kept = document._replace(notes=[reservation.note])
                 gone = [store.removal(each, replaced.document(each)) for each in replaced.numbers]
-                store.calls.settle([store.confirmation(number, kept), *gone])
+                store.settle(store.confirmation(number, kept), *gone)
             else:
-                store.calls.settle([store.removal(number, document)])
-            with self._lock:
-                self._own.pop(number, None)
-            self.leases.drop(number)
+                store.settle(store.removal(number, document))
+            self._own.pop(number, None)
+            self.leases.held.discard(number)
 
-        reservation = Reservation(document.urls[0], settle)
-        with self._lock:
-            self._own[number] = reservation
-        self.leases.hold(number)
+        reservation = self._own[number] = Reservation(document.urls[0], settle)
+        self.leases.held.add(number)
         return reservation
 
     def _handle(self, number: int, url: str, lease: Lease) -> Pending | None:
         """Return the handle of a document that was found; None if it is no longer pending."""
         if lease.confirmed:
             return None
-        return self._own.get(number) or self.leases.watch(url, number, lease)
+        return self._own.get(number) or LeasedDocument(url, number, lease, self.leases)
 
-    def _before_reading(self) -> None:
-        """Write what this process has settled, so that the next answers show it."""
-        self._require_open()
-        self.store.calls.drain()
+    def _tick(self) -> None:
+        """Write what was settled, renew leases, ask for what is waited for, until this is closed."""
+        wait = TICK_SECONDS
+        while not self._closing.wait(wait):
+            wait = RETRY_SECONDS if self.store.settled and self.store.write() else TICK_SECONDS
+            self.leases.tick()
 
     def _require_open(self) -> None:
-        if self._closed:
+        if self._closing.is_set():
             raise IndexUnavailable("The index is closed: open it again.")
+
+
+def _joined(parts: Sequence[Matches]) -> Matches:
+    return Matches(*map(np.concatenate, zip(NO_MATCHES, *parts, strict=True)))
 
 
 def opened(url: str) -> closing[RedisIndex]:
@@ -440,12 +398,12 @@ def find_problems(index: RedisIndex) -> Iterator[str]:
         places = [
             (number, place)
             for row, number in enumerate(numbers.tolist())
-            for place in store.layout.places(documents.take(slice(row, row + 1)), store.generation_of(number))
+            for place in store.layout.filed(documents.take(slice(row, row + 1)), store.generation_of(number))
         ]
         buckets = list(dict.fromkeys(place.bucket for _, place in places))
-        _, _, _, *parts = store.calls.run(store.looking((), buckets, MAX_BYTES))
+        ((_, _, _, *parts),) = store.run(Call("look", buckets, [0, MAX_BYTES]))
         contents = dict(zip(buckets, parts, strict=True))
-        for number, (name, entry) in places:
+        for number, (name, entry, _) in places:
             data, width = contents[name], len(entry) + 4
             filed = [data[at : at + width] for at in range(0, len(data), width)]
             if len(data) % width:

@@ -13,7 +13,7 @@ All names of keys begin with the prefix of the index. ``header`` is what it was 
 identity, ``n`` the last number given, ``count`` how many documents there are, ``g`` the generations
 (``start:bits more``), ``o`` the first number that is not too old, ``p`` pending documents by the end of
 their leases in milliseconds of the server's clock. ``b`` + table + generation + bits is a bucket, ``d`` +
-upper bits of a number a list of `Values` by the lower bits; ``t`` has these groups by when each was begun.
+upper bits of a number a list of documents by the lower bits; ``t`` has these groups by when each was begun.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.index.reservation import MOST_NOTE
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -62,8 +62,6 @@ URL_PARTS = (
 #: What a window of 2 KB may refer to is all that stands before.
 _WINDOW = -11
 _MEMORY_LEVEL = 1
-#: Keys that tell a document from others as far as is needed.
-_FIRST_KEYS = 2
 #: No value is longer once decompressed: this library has not written a longer one.
 _MOST_BYTES = 1 << 24
 
@@ -89,111 +87,77 @@ class Generation(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a key is filed."""
+    """Where a key is filed, or looked up."""
 
     bucket: bytes
     #: The entry but for the number.
     entry: bytes
+    #: In how many bits entries may differ from it.
+    within: int
 
 
 class Layout:
-    """Packs keys and documents of an index with *header* whose keys begin with *prefix*."""
+    """Packs keys and documents of an index with *header* whose keys begin with *prefix*.
+
+    A document is packed as its keys, then URL and record, deflated, then the note. Keys are random bits. The
+    rest takes two thirds of its length with the keys, one of which the record repeats, and common parts of
+    URLs as what it may refer to.
+    """
 
     def __init__(self, header: Header, prefix: bytes) -> None:
-        self.header = header
-        self.prefix = prefix
-        self.values = Values(header)
-        #: Where a key of a family is filed in a generation: remembered, as it has just been looked up there.
-        self.key_places = lru_cache(256)(self._key_places)
-        #: Whether the keys of each family have to be equal.
-        self.equal = [family.equal for family in header.families]
-        #: The rows of the keys of each family, and whether a document may lack some.
-        self._rows = [
-            (rows, family.equal and family.keys > 1)
-            for rows, family in zip(header.rows, header.families, strict=True)
-        ]
-        #: Bits that two keys of a table certainly have in common, of each family.
-        self._most_bits = [min(family.tables.prefix_bits) for family in header.families]
-        self._buckets = prefix + b"b"
+        self._header = header
+        self._prefix = prefix
+        #: What `places` returns is remembered: where something is filed it has just been looked up.
+        self.places = lru_cache(256)(self._places)
 
-    def places(
+    def keys(self, document: Documents) -> list[list[int]]:
+        """Return the keys that *document*, one row, has of each family."""
+        parts = zip(self._header.families, self._header.rows, strict=True)
+        keys = [(family, document.keys[rows, 0]) for family, rows in parts]
+        return [of_family[family.has(of_family)].tolist() for family, of_family in keys]
+
+    def filed(
         self, document: Documents, generation: Generation, without: Collection[tuple[int, int]] = ()
     ) -> list[Place]:
         """Return where *document*, one row, is filed in *generation*, each place once.
 
         *without* are keys under which it is not, each with its family.
         """
-        places: dict[Place, None] = {}
-        for family, keys in enumerate(self.keys(document)):
-            for key in keys:
-                if (family, key) not in without:
-                    places.update(dict.fromkeys(self.key_places(family, key, generation)))
-        return list(places)
+        every = ((family, key) for family, keys in enumerate(self.keys(document)) for key in keys)
+        places = (self.places(*each, 0, generation) for each in every if each not in without)
+        return list(dict.fromkeys(place for some in places for place in some))
 
-    def keys(self, document: Documents) -> list[list[int]]:
-        """Return the keys that *document*, one row, has of each family."""
-        keys: list[int] = document.keys[:, 0].tolist()
-        return [
-            [key for key in keys[rows] if key != _ALL] if may_lack else keys[rows]
-            for rows, may_lack in self._rows
-        ]
-
-    def _key_places(self, family: int, key: int, generation: Generation) -> tuple[Place, ...]:
-        if self.equal[family]:
+    def _places(self, family: int, key: int, distance: int, generation: Generation) -> tuple[Place, ...]:
+        """Return the places in *generation* of all documents within *distance* of a *key*."""
+        tables, first = self._header.families[family].tables, self._header.first_table[family]
+        if tables.blocks == 1:
             # The same key of another family lies elsewhere.
             spread, bits = (key ^ family << 56) * _SPREAD & _ALL, EQUAL_BITS + generation.more
-            tag = spread >> 48 - bits & 0xFFFF
-            bucket = self._bucket(_EQUAL_TABLE, generation, spread >> 64 - bits)
-            return (Place(bucket, tag.to_bytes(2, "little")),)
-        permuted = self.header.families[family].tables.permute(key)
-        buckets = [self._near_bucket(family, *each, generation) for each in enumerate(permuted)]
-        return tuple(
-            Place(bucket, (each & REST).to_bytes(7, "little"))
-            for bucket, each in zip(buckets, permuted, strict=True)
-        )
-
-    def looked_up(
-        self, family: int, key: int, distance: int, generation: Generation
-    ) -> Iterable[tuple[bytes, bytes, int]]:
-        """Return the places where a *key* is looked up, and in how many bits entries may differ."""
-        tables, places = self.header.families[family].tables, self.key_places(family, key, generation)
-        if self.equal[family] or not tables.radius(distance):
-            return [(*place, distance) for place in places]
+            tag = (spread >> 48 - bits & 0xFFFF).to_bytes(2, "little")
+            return (Place(self._bucket(_EQUAL_TABLE, generation, spread >> 64 - bits), tag, 0),)
+        bits = min(NEAR_BITS + generation.more, *tables.prefix_bits)
         # A bit of the prefix may differ: those that an entry lacks are in the name. Several flips may lead to
         # the same bucket.
-        return dict.fromkeys(
-            (
-                self._near_bucket(family, table, permuted ^ flip, generation),
-                places[table].entry,
-                distance - (flip >> REST_BITS).bit_count(),
+        return tuple(
+            dict.fromkeys(
+                Place(
+                    self._bucket(table, generation, (permuted ^ flip) >> 64 - bits),
+                    (permuted & REST).to_bytes(7, "little"),
+                    distance - (flip >> REST_BITS).bit_count(),
+                )
+                for table, permuted, flips in zip(
+                    range(first, first + len(tables)),
+                    tables.permute(key),
+                    tables.flips(distance),
+                    strict=True,
+                )
+                for flip in flips
             )
-            for table, (permuted, flips) in enumerate(
-                zip(tables.permute(key), tables.flips(distance), strict=True)
-            )
-            for flip in flips
         )
-
-    def _near_bucket(self, family: int, table: int, permuted: int, generation: Generation) -> bytes:
-        bits = min(NEAR_BITS + generation.more, self._most_bits[family])
-        return self._bucket(self.header.first_table[family] + table, generation, permuted >> 64 - bits)
 
     def _bucket(self, table: int, generation: Generation, bits: int) -> bytes:
-        return self._buckets + (table << 64 | (generation.start & 0xFFFFFFFF) << 32 | bits).to_bytes(
-            10, "big"
-        )
-
-
-class Values:
-    """Packs documents of an index with *header*: keys, then URL and record, deflated, then the note.
-
-    Keys are random bits. The rest takes two thirds of its length with the keys, one of which the record
-    repeats, and common parts of URLs as what it may refer to.
-    """
-
-    def __init__(self, header: Header) -> None:
-        self._header = header
-        self._key_bytes = 8 * header.keys
-        self._record_bytes = header.dtype.itemsize
+        name = table << 64 | (generation.start & 0xFFFFFFFF) << 32 | bits
+        return self._prefix + b"b" + name.to_bytes(10, "big")
 
     def pack(self, document: Documents) -> bytes:
         """Pack one document, one row."""
@@ -205,73 +169,47 @@ class Values:
         packed = packer.compress(url + document.records[0].tobytes()) + packer.flush()
         return b"".join((keys, packed, document.notes[0]))
 
-    def start(self, document: Documents) -> bytes:
-        """Return how the value of one document, one row, begins: with the first of its keys."""
-        keys: bytes = document.keys[:_FIRST_KEYS, 0].astype("<u8").tobytes()
-        return keys
-
     def unpack(self, values: Sequence[bytes]) -> Documents:
         """Unpack documents. Raises `IndexCorrupted` for a value that is none."""
-        keys, records, urls, notes = [], [], [], []
-        for value in values:
-            keys.append(value[: self._key_bytes])
-            url, record, note = self._unpack_rest(value)
-            records.append(record)
-            urls.append(url)
-            notes.append(note)
-        filed = np.frombuffer(b"".join(keys), "<u8").reshape(-1, self._header.keys).T
+        size = 8 * self._header.keys
+        rest = [self._unpack_rest(value[:size], value[size:]) for value in values]
+        keys = np.frombuffer(b"".join(value[:size] for value in values), "<u8")
         return Documents(
-            np.ascontiguousarray(filed, np.uint64),
-            np.frombuffer(b"".join(records), self._header.dtype),
-            urls,
-            notes,
+            np.ascontiguousarray(keys.reshape(-1, self._header.keys).T, np.uint64),
+            np.frombuffer(b"".join(record for _, record, _ in rest), self._header.dtype),
+            [url for url, _, _ in rest],
+            [note for _, _, note in rest],
         )
 
-    def _unpack_rest(self, value: bytes) -> tuple[str, bytes, bytes]:
+    def _unpack_rest(self, keys: bytes, packed: bytes) -> tuple[str, bytes, bytes]:
         """Return the URL, the record and the note of one document."""
-        unpacker = zlib.decompressobj(_WINDOW, zdict=value[: self._key_bytes] + URL_PARTS)
+        unpacker = zlib.decompressobj(_WINDOW, zdict=keys + URL_PARTS)
         try:
-            rest = unpacker.decompress(value[self._key_bytes :], _MOST_BYTES)
-            if not unpacker.eof or len(rest) < self._record_bytes or len(unpacker.unused_data) > MOST_NOTE:
+            rest = unpacker.decompress(packed, _MOST_BYTES)
+            split = len(rest) - self._header.dtype.itemsize
+            if not unpacker.eof or split < 0 or len(unpacker.unused_data) > MOST_NOTE:
                 raise damaged("a document that was cut")
-            split = len(rest) - self._record_bytes
             return rest[:split].decode("utf-8", "surrogatepass"), rest[split:], unpacker.unused_data
-        except zlib.error:
+        except (zlib.error, UnicodeDecodeError):
             raise damaged("a document that was cut") from None
-        except UnicodeDecodeError:
-            raise damaged("a document whose URL is no text") from None
 
 
-def unpack_near(data: bytes, generation: Generation) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the keys, perhaps without bits that name the bucket, and the numbers of entries: [n] each.
-
-    Raises `IndexCorrupted`.
-    """
-    if len(data) % NEAR_BYTES:
+def unpack_numbers(data: bytes, generation: Generation, width: int = 4) -> NDArray[np.int64]:
+    """Return the numbers at the ends of entries of *width* bytes, int64[n]. Raises `IndexCorrupted`."""
+    if len(data) % width:
         raise damaged("a bucket that was cut")
-    count = len(data) // NEAR_BYTES
-    if not count:
-        return _NO_KEYS, NO_NUMBERS
-    # The last byte of each belongs to a number.
-    keys = np.ndarray(count, "<u8", data, 0, NEAR_BYTES) & np.uint64(REST)
-    return keys, _whole(np.ndarray(count, "<u4", data, NEAR_BYTES - 4, NEAR_BYTES), generation)
-
-
-def unpack_numbers(data: bytes, generation: Generation) -> NDArray[np.int64]:
-    """Return numbers of 4 bytes each, int64[n]. Raises as `unpack_near` does."""
-    if len(data) % 4:
-        raise damaged("a bucket that was cut")
-    return _whole(np.frombuffer(data, "<u4"), generation)
-
-
-def _whole(low: NDArray[np.uint32], generation: Generation) -> NDArray[np.int64]:
-    """Return the numbers whose last 32 bits are *low*: a generation has fewer."""
-    numbers: NDArray[np.int64] = (low - np.uint32(generation.start & 0xFFFFFFFF)).astype(np.int64)
-    numbers += generation.start
+    ends = np.frombuffer(data, np.uint8).reshape(-1, width)[:, -4:]
+    # Of the numbers these are the last 32 bits: a generation has fewer.
+    low = np.ascontiguousarray(ends).view("<u4")[:, 0] - np.uint32(generation.start & 0xFFFFFFFF)
+    numbers: NDArray[np.int64] = low.astype(np.int64) + generation.start
     return numbers
 
 
-NO_NUMBERS, _NO_KEYS = np.empty(0, np.int64), np.empty(0, np.uint64)
+def unpack_keys(data: bytes) -> NDArray[np.uint64]:
+    """Return the last `REST_BITS` of the keys of whole entries of fingerprints: uint64[n]."""
+    rows = np.frombuffer(data, np.uint8).reshape(-1, NEAR_BYTES)[:, :8]
+    keys: NDArray[np.uint64] = np.ascontiguousarray(rows).view("<u8")[:, 0] & np.uint64(REST)
+    return keys
 
 
 def damaged(what: str) -> IndexCorrupted:

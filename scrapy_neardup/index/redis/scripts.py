@@ -118,22 +118,10 @@ end
 
 #: File a document unless others that it may have met were filed since it was looked up. Arguments: its
 #: value, lease and window in milliseconds; the generations as they are known; the last number that was given
-#: when it was looked up; for each bucket of the keys an entry but for its number, after a byte: 1 if it was
-#: looked up there, 2 if it is to be filed there, 3 if both. Returns its number, 0 if there were others, -1 if
+#: when it was looked up, 0 if it was not; for each of the first buckets of the keys an entry but for its
+#: number. In the other buckets it was looked up only. Returns its number, 0 if there are others, -1 if
 #: another generation has begun.
 _FILE = """
--- Whether a bucket has an entry above the number 'since' (which begins with 'entry', if that is the hash of a
--- key), or so many new ones that this is not known.
-local function was_met(bucket, entry, since)
-  local width, any = #entry + 4, #entry > 2
-  local data = redis.call('GETRANGE', bucket, -64 * width, -1)
-  for at = #data - width + 1, 1, -width do
-    if (struct.unpack('<I4', data, at + #entry) - since - 1) % 4294967296 > 2147483647 then return false end
-    if any or string.sub(data, at, at + #entry - 1) == entry then return true end
-  end
-  return #data == 64 * width
-end
-
 -- Forget the groups of documents that were all filed longer ago than 'window'.
 local function expire(window)
   local groups, first = redis.call('ZRANGE', prefix .. 't', 0, 1, 'WITHSCORES'), nil
@@ -188,18 +176,15 @@ function step.file(keys, args)
   local last = tonumber(state[1])
   if state[2] ~= args[4] then return -1 end
   if last < since then return 0 end  -- a replica has taken over, and may have others instead
-  local marks, entries = {}, {}
-  for each, bucket in ipairs(keys) do
-    marks[each], entries[each] = string.byte(args[5 + each]), string.sub(args[5 + each], 2)
-    if last > since and marks[each] % 2 == 1 and was_met(bucket, entries[each], since) then return 0 end
+  for each = 1, last > since and since > 0 and #keys or 0 do
+    local newest = redis.call('GETRANGE', keys[each], -4, -1)
+    if #newest == 4 and (struct.unpack('<I4', newest) - since - 1) % 4294967296 < 2147483648 then return 0 end
   end
   local number = put(args[1], args[2])
   local low = struct.pack('<I4', number % 4294967296)
-  for each, bucket in ipairs(keys) do
-    if marks[each] > 1 then
-      redis.call('APPEND', bucket, entries[each] .. low)
-      if window > 0 then redis.call('PEXPIRE', bucket, window) end
-    end
+  for each = 1, #args - 5 do
+    redis.call('APPEND', keys[each], args[5 + each] .. low)
+    if window > 0 then redis.call('PEXPIRE', keys[each], window) end
   end
   grow(state[2], number, redis.call('INCR', prefix .. 'count'))
   if window > 0 then expire(window) end

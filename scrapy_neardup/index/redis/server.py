@@ -15,7 +15,7 @@ from .scripts import DIGEST, SCRIPT
 
 try:
     import redis
-    from redis.backoff import ExponentialBackoff
+    from redis.backoff import ExponentialBackoff, NoBackoff
     from redis.cluster import ClusterNode, RedisCluster
     from redis.connection import parse_url
     from redis.exceptions import (
@@ -52,25 +52,14 @@ FAILURES, FIRST_PAUSE, LAST_PAUSE = 3, 1.0, 15.0
 #: What a server says that has lost the index.
 GONE = "NEARDUPGONE"
 #: The oldest server that has what is used here.
-OLDEST = [6, 2]
+OLDEST = (6, 2)
 
-#: The name of an index whose URL gives none.
-NAME = "default"
-_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
-#: Who asks, and the hosts: up to the path.
-_HOSTS = re.compile("[^/?#]*")
-#: What a URL may say of TLS, for the client library.
+#: What a URL may say of TLS, for the client library, and who asks Sentinels, if they want to know.
 _TLS = {"ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile"}
-#: Who asks Sentinels, if they want to know.
 _LOGIN = {"sentinel_username", "sentinel_password"}
 #: What a URL may say of each scheme, and the port that it need not name.
 _OPTIONS = {"redis": set[str](), "rediss": _TLS, "unix": {"db"}}
-_PORTS = {"sentinel": 26379, "cluster": 6379}
-_REMEDY = (
-    "use redis://user:password@host:6379/0?name=news, rediss://…, unix:///path/to/socket?db=0&name=news, "
-    "redis+sentinel://user:password@host:26379,host:26379/service/0?name=news "
-    "or redis+cluster://user:password@host:6379,host:6379?name=news."
-)
+_PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
 
 
 class Address(NamedTuple):
@@ -97,53 +86,47 @@ class Address(NamedTuple):
     @classmethod
     def parse(cls, url: str) -> Address:
         """Read *url*. Raises `ConfigurationError` for what it cannot say; the message has no password."""
-        before, slashes, rest = url.partition("//")
-        authority = _HOSTS.match(rest)[0]  # type: ignore[index]  # it matches nothing, too
-        login, _, netloc = authority.rpartition("@")
-        try:
-            parts = urlsplit(before + slashes + rest[len(authority) :])
-            places = [urlsplit(f"//{login}@{host}") for host in netloc.split(",")]
-            hosts = tuple((each.hostname or "localhost", each.port) for each in places)
-        except ValueError:
-            raise ConfigurationError(f"The URL of the index cannot be read: {_REMEDY}") from None
-        scheme, _, kind = parts.scheme.partition("+")
-        if scheme not in _OPTIONS:
-            raise ConfigurationError(f"The URL of the index cannot be read: {_REMEDY}")
-        said = dict(parse_qsl(parts.query, keep_blank_values=True))
-        asks = {name: said.pop(name) for name in sorted(_LOGIN & {*said})}
-        shown = _joined(parts.scheme, netloc, parts.path, said)
-        name = said.pop("name", NAME)
-        if not _NAME.fullmatch(name):
-            raise ConfigurationError(
-                f"{shown} names the index {name!r}: use at most 64 letters, digits and the signs _ . : -"
-            )
-        if unknown := sorted({*said} - _OPTIONS[scheme] | ({*asks} if kind != "sentinel" else set())):
-            raise ConfigurationError(
-                f"{shown} has the option {unknown[0]!r}, which is unknown here: {_REMEDY}"
-            )
-        path = parts.path.strip("/")
-        service, _, database = path.partition("/") if kind == "sentinel" else ("", "", path)
+        before, _, rest = url.partition("://")
+        scheme, _, kind = before.partition("+")
+        authority = re.split("[/?#]", rest, maxsplit=1)[0]
+        login, at, places = authority.rpartition("@")
+        _, _, path, query, fragment = urlsplit("//" + rest[len(authority) :])
+        said = dict(parse_qsl(query, keep_blank_values=True))
+        asks = {name.removeprefix("sentinel_"): said.pop(name) for name in sorted(_LOGIN & {*said})}
+        shown = _joined(before, places, path, said)
+        name = said.pop("name", "default")
+        service, _, database = path[1:].partition("/") if kind == "sentinel" else ("", "", path[1:])
         if scheme == "unix":
-            database = said.get("db", "0") if path else "none"
+            database = said.get("db", "0") if database else "none"
+        try:
+            port, parts = _PORTS[kind], [urlsplit(f"//{host}") for host in places.split(",")]
+            hosts = tuple((each.hostname or "localhost", each.port or port) for each in parts)
+        except (KeyError, ValueError):
+            hosts = ()
         if (
-            parts.fragment
-            or (len(places) > 1 and not kind)
+            not hosts
+            or not {*said} <= _OPTIONS.get(scheme, set())
+            or scheme not in _OPTIONS
+            or not re.fullmatch(r"[A-Za-z0-9_.:-]{1,64}", name)
+            or fragment
+            or (asks and kind != "sentinel")
+            or (len(hosts) > 1 and not kind)
             or (kind == "sentinel" and not service)
             or not (database or "0").isdecimal()
             or (kind == "cluster" and int(database or 0))
         ):
-            raise ConfigurationError(f"{shown} does not name one database of one server: {_REMEDY}")
+            raise ConfigurationError(
+                "The URL of the index does not name one database of one server: "
+                "use redis://user:password@host:6379/0?name=news, rediss://…, "
+                "unix:///path/to/socket?db=0&name=news, "
+                "redis+sentinel://user:password@host:26379,host:26379/service/0?name=news "
+                "or redis+cluster://user:password@host:6379,host:6379?name=news, "
+                "options as in docs/redis.md, for a name at most 64 letters, digits and the signs _ . : -"
+            )
         if not kind:
-            return cls(_joined(scheme, authority, parts.path, said), name, shown)
-        path = f"/{database or 0}" if kind == "sentinel" else ""
-        return cls(
-            _joined(scheme, f"{login}@", path, said),
-            name,
-            shown,
-            tuple((host, port or _PORTS[kind]) for host, port in hosts),
-            service,
-            {each.removeprefix("sentinel_"): value for each, value in asks.items()},
-        )
+            return cls(_joined(scheme, authority, path, said), name, shown)
+        path = f"/{database or 0}" if service else ""
+        return cls(_joined(scheme, login + at, path, said), name, shown, hosts, service, asks)
 
 
 def _joined(scheme: str, host: str, path: str, options: Mapping[str, str]) -> str:
@@ -168,9 +151,7 @@ class Server:
         self._answer_seconds = answer_seconds
         self._backoff = ExponentialBackoff(LAST_PAUSE, first_pause)
         #: Made with the first command: a cluster is asked at once who has what.
-        self._connected: Any = None
-        #: Whether the cluster has to be asked again.
-        self._is_stale = False
+        self._connected: redis.Redis | RedisCluster | None = None
         self._lock = threading.Lock()
         self._failures = 0
         #: When the server is asked again, by `time.monotonic`.
@@ -180,112 +161,99 @@ class Server:
         #: Calls that failed, and calls that were not made because others had failed.
         self.failed = self.skipped = 0
 
-    def call(self, *command: bytes | str | int) -> Any:
-        """Send one *command*; return its answer."""
-        self._require_asked()
-        return self._checked(self._execute, *command)
-
-    def run(self, *arguments: bytes | str | int, anyway: bool = False) -> list[Any]:
-        """Run the script; return the answer, or an `IndexUnavailable`, of each step.
+    def call(self, *command: bytes | str | int, anyway: bool = False) -> Any:
+        """Send one *command*; return its answer, in which errors of steps are an `IndexUnavailable` each.
 
         With *anyway* the server is asked although others have just failed.
         """
-        if not anyway:
-            self._require_asked()
-        answers: list[Any] = self._checked(self._evaluate, *arguments)
-        return [self._unavailable(each) if isinstance(each, Exception) else each for each in answers]
+        if not anyway and self._failures >= FAILURES and time.monotonic() < self._closed_until:
+            self.skipped += 1
+            raise IndexUnavailable(f"The index {self.address.shown} does not answer; it is tried again soon.")
+        try:
+            answer = self._execute(command)
+        except (RedisError, RedisClusterException, OSError) as error:
+            self._leave_cluster()
+            raise self._failed(error) from error
+        whole = True
+        if isinstance(answer, list):
+            whole = not any(isinstance(each, Exception) for each in answer)
+            answer = [self._failed(each) if isinstance(each, Exception) else each for each in answer]
+        self._failures = 0
+        if self._said and whole:
+            self._said = False
+            logger.warning("The index %s is in use again.", self.address.shown)
+        return answer
+
+    def run(self, *arguments: bytes | str | int, anyway: bool = False) -> list[Any]:
+        """Run the script; return the answer, or an `IndexUnavailable`, of each step."""
+        return self.call("EVALSHA", DIGEST, *arguments, anyway=anyway)  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Close the connections."""
         if self._connected is not None:
             self._connected.close()
 
-    def _pool(self) -> redis.ConnectionPool:
-        """Return the connections to the server, or to the node of a cluster that has the index."""
+    def _execute(self, command: tuple[bytes | str | int, ...]) -> Any:
+        try:
+            return self._client().execute_command(*command)  # type: ignore[no-untyped-call]
+        except MovedError:
+            if not self._leave_cluster():
+                raise
+            # A replica has taken over, or the slot was given to another node.
+            return self._client().execute_command(*command)  # type: ignore[no-untyped-call]
+        except NoScriptError:  # the server is new, or has forgotten its scripts
+            return self._execute(("EVAL", SCRIPT, *command[2:]))
+
+    def _client(self) -> redis.Redis:
+        """Return the client of the server, or of the node of a cluster that has the index."""
         with self._lock:
             if self._connected is None:
                 self._connected = _connect(self.address, self._answer_seconds)
             if not isinstance(self._connected, RedisCluster):
-                return self._connected.connection_pool  # type: ignore[no-any-return]
-            if self._is_stale:
-                self._connected.nodes_manager.initialize()
-                self._is_stale = False
+                return self._connected
             node = self._connected.get_node_from_key(self.address.prefix)  # type: ignore[no-untyped-call]
             # Its own `execute_command` would go along with a slot that is being moved, where a script has
             # only some of the keys.
-            return self._connected.get_redis_connection(node).connection_pool
+            return self._connected.get_redis_connection(node)
 
-    def _execute(self, *command: bytes | str | int) -> Any:
-        """Send a *command* to the server, or to the node that has the index; return its answer as it is."""
-        try:
-            return _answer(self._pool(), command)
-        except MovedError:
+    def _leave_cluster(self) -> bool:
+        """Ask a cluster anew who has what with the next command; return whether it is one."""
+        with self._lock:
             if not isinstance(self._connected, RedisCluster):
-                raise
-        self._is_stale = True  # a replica has taken over, or the slot was given to another node
-        return _answer(self._pool(), command)
+                return False
+            self._connected.close()
+            self._connected = None
+            return True
 
-    def _evaluate(self, *arguments: bytes | str | int) -> Any:
-        try:
-            return self._execute("EVALSHA", DIGEST, *arguments)
-        except NoScriptError:  # the server is new, or has forgotten its scripts
-            return self._execute("EVAL", SCRIPT, *arguments)
-
-    def _checked(self, execute: Any, *command: bytes | str | int) -> Any:
-        """Return what *execute* returns for a *command*, and count whether it fails."""
-        try:
-            answer = execute(*command)
-        except (RedisError, RedisClusterException, OSError) as error:
-            self._is_stale = True
-            root = _root(error)
-            self._note(root)
-            raise self._unavailable(root) from error
-        errors = [each for each in answer if isinstance(each, Exception)] if isinstance(answer, list) else ()
-        if errors:
-            self._note(errors[0])
-        self._failures = 0
-        if self._said and not errors:
-            self._said = False
-            logger.warning("The index %s is in use again.", self.address.shown)
-        return answer
-
-    def _require_asked(self) -> None:
-        """Raise `IndexUnavailable` while the circuit is open."""
-        if self._failures >= FAILURES and time.monotonic() < self._closed_until:
-            self.skipped += 1
-            raise IndexUnavailable(f"The index {self.address.shown} does not answer; it is tried again soon.")
-
-    def _note(self, error: Exception) -> None:
-        """Count a failure, say so once; after several open the circuit."""
+    def _failed(self, error: BaseException) -> IndexUnavailable:
+        """Count a failure, say so once; after several open the circuit. Returns what to raise."""
+        # What a node has answered for which the client library has found no cluster.
+        while isinstance(error, RedisClusterException) and (cause := error.__cause__ or error.__context__):
+            error = cause
         self.failed += 1
         self._failures += 1
         if self._failures >= FAILURES:
             doublings = min(self._failures - FAILURES, 10)
             self._closed_until = time.monotonic() + self._backoff.compute(doublings)
-        if not self._said:
-            self._said = True
-            logger.warning("%s Meanwhile pages pass without a verdict.", self._unavailable(error))
-
-    def _unavailable(self, error: Exception) -> IndexUnavailable:
-        """Return what to raise for an error."""
         # The client library lists all that it knows of all Sentinels.
         unknown = isinstance(error, MasterNotFoundError)
         text = "no Sentinel names a server that is written to" if unknown else str(error)
         kind = IndexGone if GONE in text else IndexUnavailable
         unavailable = kind(f"The index {self.address.shown} cannot be used ({text}): {_remedy(error)}")
         unavailable.__cause__ = error
+        if not self._said:
+            self._said = True
+            logger.warning("%s Meanwhile pages pass without a verdict.", unavailable)
         return unavailable
 
 
 def _connect(address: Address, answer_seconds: float) -> redis.Redis | RedisCluster:
     """Return a client of the server at *address*, or of its cluster."""
-    # A command is sent again only if the connection was cut: one that takes too long may have been done.
-    retry = Retry(ExponentialBackoff(), 1, (redis.exceptions.ConnectionError,))
     options: dict[str, Any] = {
         "socket_timeout": answer_seconds,
         "socket_connect_timeout": CONNECT_SECONDS,
         "health_check_interval": IDLE_SECONDS,
-        "retry": retry,
+        "retry": Retry(NoBackoff(), 0),  # a command that got no answer may have been done
         "client_name": "scrapy-neardup",
         "protocol": 2,
     }
@@ -296,28 +264,10 @@ def _connect(address: Address, answer_seconds: float) -> redis.Redis | RedisClus
     if not address.service:
         nodes = [ClusterNode(*host) for host in address.hosts]  # type: ignore[no-untyped-call]
         return RedisCluster(startup_nodes=nodes, require_full_coverage=False, **options)
-    asking = {name: value for name, value in options.items() if name.startswith("ssl")}
-    asking |= {"socket_timeout": CONNECT_SECONDS, "socket_connect_timeout": CONNECT_SECONDS, "retry": retry}
+    asking = {name: value for name, value in options.items() if name.startswith(("ssl", "socket", "retry"))}
+    asking["socket_timeout"] = CONNECT_SECONDS
     sentinel = Sentinel(address.hosts, sentinel_kwargs=asking | dict(address.login))  # type: ignore[no-untyped-call]
     return sentinel.master_for(address.service, **options)  # type: ignore[no-untyped-call,no-any-return]
-
-
-def _answer(pool: redis.ConnectionPool, command: tuple[bytes | str | int, ...]) -> Any:
-    """Return the answer to a *command*. The client's own way takes twice as long, and sends some again."""
-    connection = pool.get_connection()
-    try:
-        connection.send_command(*command)  # type: ignore[no-untyped-call]
-        return connection.read_response()
-    finally:
-        pool.release(connection)
-
-
-def _root(error: BaseException) -> Exception:
-    """Return what a node has answered for which the client library has found no cluster."""
-    while isinstance(error, RedisClusterException) and (cause := error.__cause__ or error.__context__):
-        error = cause
-    assert isinstance(error, Exception)
-    return error
 
 
 #: What to do about errors, by their class or a part of their text; of several the first.
@@ -336,31 +286,25 @@ _REMEDIES: tuple[tuple[type[Exception] | tuple[type[Exception], ...] | str, str]
         "see that each slot of the cluster has a node, and that the index is not being moved.",
     ),
     (GONE, "the server has lost it, or somebody has reset it."),
-    (Exception, "see that the server runs and can be reached."),
 )
 
 
-def _remedy(error: Exception) -> str:
-    return next(
-        remedy
-        for sign, remedy in _REMEDIES
-        if (sign in str(error) if isinstance(sign, str) else isinstance(error, sign))
-    )
+def _remedy(error: BaseException) -> str:
+    for sign, remedy in _REMEDIES:
+        if sign in str(error) if isinstance(sign, str) else isinstance(error, sign):
+            return remedy
+    return "see that the server runs and can be reached."
 
 
 def require_fit(server: Server, window: float) -> None:
     """Raise `ConfigurationError` for a server that is too old, or that may drop keys of the index."""
-    shown = server.address.shown
-    answer = server.call("INFO", "server") + server.call("INFO", "memory")
-    lines = answer.decode("utf-8", "replace").splitlines()
-    info = dict(line.split(":", 1) for line in lines if ":" in line)
-    version = info.get("redis_version", "")
-    numbers = [int(part) if part.isdecimal() and len(part) < 10 else 0 for part in version.split(".")[:2]]
-    if numbers < OLDEST:
+    info, shown = server.call("INFO", "server") | server.call("INFO", "memory"), server.address.shown
+    version = str(info.get("redis_version"))
+    if tuple(int(part) for part in re.findall(r"\d{1,9}", version)[:2]) < OLDEST:
         raise ConfigurationError(f"{shown} runs Redis {version}: use 6.2 or newer.")
     policy = info.get("maxmemory_policy", "noeviction")
     drops = policy.startswith("allkeys") or (window > 0 and policy.startswith("volatile"))
-    if drops and info.get("maxmemory", "0") != "0":
+    if drops and info.get("maxmemory"):
         raise ConfigurationError(
             f"{shown} drops keys when its memory is full (maxmemory-policy {policy}), and would forget "
             "documents unnoticed: set maxmemory-policy noeviction, or use another server."

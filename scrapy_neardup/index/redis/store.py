@@ -6,7 +6,6 @@ import json
 import threading
 import time
 from bisect import bisect_right
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,28 +18,25 @@ from .scripts import Call, packed
 from .server import IndexGone, require_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from scrapy_neardup.index.protocol import Documents
 
+    from .layout import Place
     from .server import Server
 
 #: Documents sent or asked for at a time.
 BATCH = 512
 #: Steps in one run of the script: the server does nothing else meanwhile.
 STEPS = 16
-#: What the step ``file`` is told of an entry, see scripts.py.
-_LOOKED_UP, _FILED = 1, 2
-#: At most so many writes wait while the server is away; the oldest goes then, and its document lapses.
-WAITING = 10_000
-#: Seconds that a write waits for something that is asked, along with which it goes.
-GROUP_SECONDS = 0.02
 #: Seconds until a failed write is tried again.
 RETRY_SECONDS = 1.0
 #: Documents that an error names.
 NAMED = 5
 #: No generation has so many documents.
 MOST_NUMBERS = 1 << 32
+#: Keys that tell a document from others as far as is needed.
+_FIRST_KEYS = 2
 _ANEW = "use another name, or start anew with NEARDUP_RESET or reset=True."
 
 
@@ -95,7 +91,7 @@ def write_header(server: Server, header: Header, after: int = 0) -> Header:
     """Make an index with *header*, unless somebody was faster; return the header that it has now."""
     prefix = server.address.prefix
     # The clock runs ahead of all numbers given: no server is given a million documents in a second.
-    seconds, microseconds = map(int, server.call("TIME"))
+    seconds, microseconds = server.call("TIME")
     first = max(seconds * 1_000_000 + microseconds, after)
     data = json.dumps([VERSION, json.loads(header.to_json())])
     values: list[bytes | str | int] = [prefix + b"header", data, prefix + b"id", header.uuid]
@@ -111,13 +107,13 @@ def _erase(server: Server) -> None:
     """Delete all keys of the index: first those that others know it by."""
     prefix = server.address.prefix
     server.call("DEL", prefix + b"id", prefix + b"header", prefix + b"n", prefix + b"g")
-    cursor: bytes | int = 0
+    cursor = 0
     while True:
         # A name has none of the signs that patterns have, and the braces are none.
         cursor, keys = server.call("SCAN", cursor, "MATCH", prefix + b"*", "COUNT", 1000)
         if keys:
             server.call("UNLINK", *keys)
-        if int(cursor) == 0:
+        if not cursor:
             return
 
 
@@ -127,150 +123,6 @@ class Write(NamedTuple):
     call: Call
     #: The document that is to be kept, one row; None if it goes.
     kept: Documents | None = None
-
-
-class Calls:
-    """Makes the calls of any threads, one after the other, along with what was settled before.
-
-    If nothing is asked, a thread writes what was settled. *send* makes calls (anyway, if its second argument
-    says so) and returns answers or errors. *following* returns what to write after a write, given its answer.
-    So many writes wait for a server that is away. All methods but `settle` raise `IndexUnavailable`.
-    """
-
-    def __init__(
-        self,
-        send: Callable[[Sequence[Call], bool], Sequence[Any]],
-        following: Callable[[Write, Any], Write | None],
-        waiting: int = WAITING,
-    ) -> None:
-        self._send = send
-        self._following = following
-        self._most = waiting
-        #: Held for a moment, and held by the thread that makes calls.
-        self._lock, self._turn = threading.Lock(), threading.Lock()
-        #: What was confirmed or released and is not yet written.
-        self._settled: deque[Write] = deque()
-        self._wake, self._closing = threading.Event(), threading.Event()
-        self._thread: threading.Thread | None = None
-        #: Documents that were to be kept and were given up.
-        self.lost = 0
-
-    @property
-    def backlog(self) -> int:
-        """How many writes wait."""
-        return len(self._settled)
-
-    def run(self, call: Call, *, reads: bool = False) -> Any:
-        """Make a call; return its answer. If it only *reads*, that shows all that was settled before."""
-        with self._turn:
-            (answer,), _, follows = self._round([call])
-            while follows and reads:  # the answer lacks what had to be written because of a write
-                (answer,), _, follows = self._round([call])
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def run_all(self, calls: Sequence[Call]) -> Sequence[Any]:
-        """Make some calls; return their answers."""
-        with self._turn:
-            answers, *_ = self._round(calls)
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        return answers
-
-    def settle(self, writes: Sequence[Write]) -> None:
-        """Have *writes* made, in their order, before what is asked later; do not wait for that."""
-        with self._lock:
-            self._put(writes)
-            if self._thread is None and not self._closing.is_set():
-                self._thread = threading.Thread(target=self._write, name="neardup-settling", daemon=True)
-                self._thread.start()
-        self._wake.set()
-
-    def drain(self) -> None:
-        """Return once all that was settled is written. Raises if it cannot be."""
-        while self._settled:
-            if failure := self._try():
-                raise failure
-
-    def close(self, seconds: float) -> None:
-        """Write what was settled, tried for so many *seconds*. Raises an error that names what is not."""
-        ends = time.monotonic() + seconds
-        self._closing.set()
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join()
-        while self._settled:
-            failure = self._try()
-            # What was released lapses by itself.
-            left = [write.kept.urls[0] for write in self._settled if write.kept is not None]
-            if failure and left and not isinstance(failure, Replaced) and time.monotonic() < ends:
-                time.sleep(min(RETRY_SECONDS, seconds / 10))
-            elif failure:
-                self._settled.clear()
-                self.lost += len(left)
-                if not left:
-                    return
-                more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
-                raise IndexUnavailable(
-                    f"{len(left)} documents were not written before the index was closed, so copies of them "
-                    f"will pass: {', '.join(left[:NAMED])}{more}. {failure}"
-                ) from failure
-
-    def _put(self, writes: Sequence[Write]) -> None:
-        self._settled.extend(writes)
-        while len(self._settled) > self._most:
-            self.lost += self._settled.popleft().kept is not None
-
-    def _write(self) -> None:
-        """Have what was settled written, until this is closed."""
-        while not self._closing.is_set():
-            self._wake.wait()
-            # Most writes go along with what is asked meanwhile.
-            self._closing.wait(GROUP_SECONDS)
-            self._wake.clear()
-            if self._settled and not self._closing.is_set() and self._try():
-                self._closing.wait(RETRY_SECONDS)
-            if self._settled:
-                self._wake.set()
-
-    def _try(self) -> Exception | None:
-        with self._turn:
-            return self._round(())[1]
-
-    def _round(self, calls: Sequence[Call]) -> tuple[Sequence[Any], Exception | None, bool]:
-        """Make what is settled and *calls*. Needs the turn.
-
-        Returns the answers, the error of a write that has failed and is made again later, and whether more
-        writes follow.
-        """
-        with self._lock:
-            writes = list(self._settled)
-        every = [*(write.call for write in writes), *calls]
-        try:
-            answers = self._send(every, self._closing.is_set()) if every else ()
-        except Exception as error:  # noqa: BLE001  # the writes wait; who asks is told
-            answers = [error] * len(every)
-        failure, follows = None, False
-        left: list[Write] = []
-        for write, answer in zip(writes, answers, strict=False):
-            more: Write | None = write
-            try:
-                if isinstance(answer, Exception):
-                    raise answer
-                more = self._following(write, answer)
-                follows = follows or more is not None
-            except Exception as error:  # noqa: BLE001
-                failure = error
-            if more is not None:
-                left.append(more)
-        with self._lock:
-            for write in writes:
-                if self._settled and self._settled[0] is write:  # else it was given up meanwhile
-                    self._settled.popleft()
-            self._put(left)
-        return answers[len(writes) :], failure, follows
 
 
 class Known(NamedTuple):
@@ -287,47 +139,117 @@ class Known(NamedTuple):
 
 
 class Store:
-    """The documents of an index; those older than *window* seconds vanish, unless it is 0."""
+    """The documents of an index; those older than *window* seconds vanish, unless it is 0.
+
+    The calls of any threads are made one after the other, along with what was settled before. All methods but
+    `settle` raise `IndexUnavailable`.
+    """
 
     def __init__(self, server: Server, header: Header, window: float) -> None:
         self.server = server
         self.header = header
-        self.layout = Layout(header, server.address.prefix)
-        self.calls = Calls(self._send, self._following)
-        self.nothing = Known([], self.layout.values.unpack([]), [])
+        self.prefix = server.address.prefix
+        self.layout = Layout(header, self.prefix)
         self._window = round(window * 1000)
+        #: Held for a moment, and held by the thread that makes calls.
+        self._lock, self._turn = threading.Lock(), threading.Lock()
+        #: What was confirmed or released and is not yet written.
+        self.settled: list[Write] = []
+        #: Whether the server is asked although others have just failed.
+        self._anyway = False
+        #: Documents that were to be kept and were given up.
+        self.lost = 0
         #: The generations as the server has them, and as they are: the next document is of the last.
         self._known = b""
         self.generations = [Generation(0, 0)]
         self.learn_generations()
 
-    def learn(self, known: bytes | None) -> bool:
-        """Take in which generations the server has; return whether they were *known*."""
-        if known is None or known == self._known:  # without any the next call of the script says why
-            return True
-        self.generations, self._known = Generation.parse(known), known
-        return False
+    # Making calls
 
-    def learn_generations(self) -> None:
-        """Ask the server which generations there are."""
-        self.learn(self.server.call("GET", self.server.address.prefix + b"g"))
+    def run(self, *calls: Call, reads: bool = False) -> list[Any]:
+        """Make *calls*; return their answers. If they only read, these show all that was settled before."""
+        with self._turn:
+            answers, _, follows = self._round(calls)
+            while follows and reads:  # the answers lack what had to be written because of a write
+                answers, _, follows = self._round(calls)
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
 
-    def generation_of(self, number: int) -> Generation:
-        """Return the generation that has or had the document with a *number*."""
-        place = bisect_right([each.start for each in self.generations], number)
-        return self.generations[max(place - 1, 0)]
+    def settle(self, *writes: Write) -> None:
+        """Have *writes* made, in their order, before what is asked later; do not wait for that."""
+        with self._lock:
+            self.settled = [*self.settled, *writes]
 
-    def _send(self, calls: Sequence[Call], anyway: bool) -> list[Any]:
-        """Make *calls*, see `Calls`."""
+    def write(self) -> Exception | None:
+        """Write what was settled; return why something of it is not written, and waits."""
+        with self._turn:
+            return self._round(())[1]
+
+    def drain(self) -> None:
+        """Return once all that was settled is written. Raises if it cannot be."""
+        while self.settled:
+            if failure := self.write():
+                raise failure
+
+    def close(self, seconds: float) -> None:
+        """Write what was settled, tried for so many *seconds*. Raises an error that names what is not."""
+        ends, self._anyway = time.monotonic() + seconds, True
+        while self.settled:
+            failure = self.write()
+            # What was released lapses by itself.
+            left = [write.kept.urls[0] for write in self.settled if write.kept is not None]
+            if failure and left and not isinstance(failure, Replaced) and time.monotonic() < ends:
+                time.sleep(min(RETRY_SECONDS, seconds / 10))
+            elif failure:
+                self.settled = []
+                self.lost += len(left)
+                if not left:
+                    return
+                more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+                raise IndexUnavailable(
+                    f"{len(left)} documents were not written before the index was closed, so copies of them "
+                    f"will pass: {', '.join(left[:NAMED])}{more}. {failure}"
+                ) from failure
+
+    def _round(self, calls: Sequence[Call]) -> tuple[list[Any], Exception | None, bool]:
+        """Make what is settled and *calls*. Needs the turn.
+
+        Returns the answers, the error of a write that has failed and is made again later, and whether more
+        writes follow.
+        """
+        writes = self.settled
+        try:
+            answers = self._send([*(write.call for write in writes), *calls])
+        except Exception as error:  # noqa: BLE001  # the writes wait; who asks is told
+            answers = [error] * (len(writes) + len(calls))
+        failure, follows = None, False
+        left: list[Write] = []
+        for write, answer in zip(writes, answers, strict=False):
+            if isinstance(answer, Exception):
+                failure = answer
+                left.append(write)
+            elif write.kept is not None and answer <= 0:  # it has gone, and is filed again beside others
+                with suppress(IndexUnavailable):
+                    self.learn_generations()
+                left.append(Write(self.filing(write.kept), write.kept))
+                follows = True
+        with self._lock:
+            self.settled = [*left, *self.settled[len(writes) :]]
+        return answers[len(writes) :], failure, follows
+
+    def _send(self, calls: Sequence[Call]) -> list[Any]:
+        """Make *calls*; return their answers, or errors."""
         answers: list[Any] = []
         for start in range(0, len(calls), STEPS):
-            run = packed(self.header.uuid, self.server.address.prefix, calls[start : start + STEPS])
+            run = packed(self.header.uuid, self.prefix, calls[start : start + STEPS])
             try:
                 with suppress(IndexGone):
-                    answers += self.server.run(*run, anyway=anyway)
+                    answers += self.server.run(*run, anyway=self._anyway)
                     continue
                 self._restore()
-                answers += self.server.run(*run, anyway=anyway)
+                answers += self.server.run(*run, anyway=self._anyway)
             except IndexUnavailable as error:
                 return answers + [error] * (len(calls) - start)
         return answers
@@ -342,45 +264,50 @@ class Store:
             f"Another index is in {self.server.address.shown} now: start this crawl anew to use that one."
         )
 
-    def _following(self, write: Write, answer: int) -> Write | None:
-        """Return what to write after a *write*: a document that has gone is filed again beside others."""
-        if write.kept is None or answer > 0:
-            return None
-        if answer < 0:
-            self.learn_generations()
-        return Write(self.filing(write.kept), write.kept)
+    # Generations
 
-    def looking(self, equal: Sequence[tuple[bytes, bytes]], near: Iterable[bytes], most: int) -> Call:
-        """Return the call that looks for tags in buckets, *equal*, and reads *near* ones up to some bytes."""
-        names = [*(name for name, _ in equal), *near]
-        return Call("look", names, [len(equal), *(tag for _, tag in equal), most])
+    def learn(self, known: bytes | None) -> bool:
+        """Take in which generations the server has; return whether they were *known*."""
+        if known is None or known == self._known:  # without any the next call of the script says why
+            return True
+        self.generations, self._known = Generation.parse(known), known
+        return False
+
+    def learn_generations(self) -> None:
+        """Ask the server which generations there are."""
+        self.learn(self.server.call("GET", self.prefix + b"g"))
+
+    def generation_of(self, number: int) -> Generation:
+        """Return the generation that has or had the document with a *number*."""
+        place = bisect_right([each.start for each in self.generations], number)
+        return self.generations[max(place - 1, 0)]
+
+    # What is called
 
     def filing(
         self,
         document: Documents,
-        places: Sequence[tuple[bytes, bytes]] | None = None,
-        looked_up: Iterable[tuple[bytes, bytes]] = (),
+        places: Sequence[Place] | None = None,
+        looked_up: Iterable[bytes] = (),
         newest: int = 0,
         lease_seconds: float = 0,
     ) -> Call:
         """Return the call that files *document*, one row, in *places*: those of all its keys unless given.
 
-        It does not if others were filed after the document *newest* in places where it was *looked_up*.
+        It does not if others were filed there, or in buckets where it was *looked_up*, after the document
+        *newest*, unless that is 0.
         """
         if places is None:
-            places = self.layout.places(document, self.generations[-1])
-        marks = dict.fromkeys(places, _FILED)
-        for place in looked_up:
-            marks[place] = marks.get(place, 0) | _LOOKED_UP
-        value, lease = self.layout.values.pack(document), round(lease_seconds * 1000)
+            places = self.layout.filed(document, self.generations[-1])
+        buckets = [place.bucket for place in places]
+        value, lease = self.layout.pack(document), round(lease_seconds * 1000)
         arguments: list[bytes | str | int] = [value, lease, self._window, self._known, newest]
-        arguments += [bytes((mark,)) + entry for (_, entry), mark in marks.items()]
-        return Call("file", [bucket for bucket, _ in marks], arguments)
+        arguments += [place.entry for place in places]
+        return Call("file", [*buckets, *{*looked_up}.difference(buckets)], arguments)
 
     def file(self, documents: Sequence[Documents]) -> list[int]:
         """File some documents, one row each, in one round trip; return their numbers."""
-        numbers = self.calls.run_all([self.filing(each) for each in documents])
-        filed = [number for number in numbers if number > 0]
+        filed = [number for number in self.run(*map(self.filing, documents)) if number > 0]
         if len(filed) == len(documents):
             return filed
         # Another generation has begun meanwhile: those left over are the last ones.
@@ -389,17 +316,15 @@ class Store:
 
     def confirmation(self, number: int, document: Documents) -> Write:
         """Return the write that keeps a pending *document*, one row with its note."""
-        value = self.layout.values.pack(document) if document.notes[0] else b""
-        start = self.layout.values.start(document)
-        return Write(Call("confirm", (), (number, start, value)), document)
+        value = self.layout.pack(document) if document.notes[0] else b""
+        return Write(Call("confirm", (), (number, _start(document), value)), document)
 
     def removal(self, number: int, document: Documents, *, if_lapsed: bool = False) -> Write:
         """Return the write that removes a *document*, one row, unless its number is another one's by now."""
-        places = self.layout.places(document, self.generation_of(number))
-        start = self.layout.values.start(document)
+        places = self.layout.filed(document, self.generation_of(number))
         entries = (place.entry for place in places)
         buckets = [place.bucket for place in places]
-        return Write(Call("remove", buckets, [number, start, int(if_lapsed), *entries]))
+        return Write(Call("remove", buckets, [number, _start(document), int(if_lapsed), *entries]))
 
     def fetch(self, numbers: Sequence[int]) -> Known:
         """Return those of the documents *numbers*, ascending, that are there, with all that is stored."""
@@ -408,25 +333,31 @@ class Store:
         leases: list[Lease] = []
         for start in range(0, len(numbers), BATCH):
             some = numbers[start : start + BATCH]
-            for number, (value, lease) in zip(some, self.calls.run(Call("fetch", (), some)), strict=True):
-                if value is None:
-                    continue
-                if lease == 0:
-                    lapsed = self.layout.values.unpack([value])
-                    self.calls.settle([self.removal(number, lapsed, if_lapsed=True)])
-                    continue
-                there.append(number)
-                values.append(value)
-                leases.append(_lease(lease))
-        return Known(there, self.layout.values.unpack(values), leases)
+            (answers,) = self.run(Call("fetch", (), some))
+            for number, (value, lease) in zip(some, answers, strict=True):
+                if value is not None and lease == 0:
+                    lapsed = self.layout.unpack([value])
+                    self.settle(self.removal(number, lapsed, if_lapsed=True))
+                elif value is not None:
+                    there.append(number)
+                    values.append(value)
+                    leases.append(_lease(lease))
+        return Known(there, self.layout.unpack(values), leases)
 
     def renew(self, numbers: Sequence[int], seconds: float) -> None:
         """Have the leases of pending documents end so many *seconds* from now."""
-        self.calls.run(Call("renew", (), (round(seconds * 1000), *numbers)))
+        self.run(Call("renew", (), (round(seconds * 1000), *numbers)))
 
     def leases(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
-        return [_lease(each) for _, each in self.calls.run(Call("fetch", (), numbers))]
+        (answers,) = self.run(Call("fetch", (), numbers))
+        return [_lease(lease) for _, lease in answers]
+
+
+def _start(document: Documents) -> bytes:
+    """Return how the value of one document, one row, begins: with the first of its keys."""
+    keys: bytes = document.keys[:_FIRST_KEYS, 0].astype("<u8").tobytes()
+    return keys
 
 
 def _lease(milliseconds: int) -> Lease:
