@@ -22,7 +22,7 @@ from suite.ways import COLUMNS, OWN, shares
 
 from scrapy_neardup.audit.evaluate import rows_of
 from scrapy_neardup.audit.explaining import judge_documents
-from scrapy_neardup.audit.pairs import Groups, compare_all
+from scrapy_neardup.audit.pairs import compare_all
 from scrapy_neardup.audit.settings import AuditOptions
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def every_pair(loaded: Loaded) -> Iterator[str]:
     texts = loaded.texts[DEFAULT]
     a, b = rows_of(loaded.pairs, [*texts])
     judge = judge_documents([*texts.values()], AuditOptions(seed=0))
-    found = compare_all(judge, Groups.of(judge.documents))
+    found = compare_all(judge)
     planted = {(min(x, y), max(x, y)) for x, y in zip(a.tolist(), b.tolist(), strict=True)}
     near = found.judgement.near
     pairs = set(zip(found.a[near].tolist(), found.b[near].tolist(), strict=True))

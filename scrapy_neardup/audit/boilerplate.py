@@ -66,23 +66,33 @@ def leave_out_boilerplate(
     names, titled = name_pages(sites.tolist(), crawl.urls, crawl.titles, headlines)
     counts = np.diff(stored.ends)[places]
     rows, keys = np.repeat(pages, counts), stored.keys[ranges(stored.ends[places], counts)]
-    titles = text_places(crawl.titles)
-    shared = widespread(sites[rows], keys, titles[rows])
+    shared = widespread(sites[rows], keys, text_places(crawl.titles)[rows])
     rows, keys = rows[shared], keys[shared]
     left_out: dict[int, set[int]] = defaultdict(set)
     for row, key in zip(rows.tolist(), keys.tolist(), strict=True):
         left_out[row].add(key)
+
+    def text_of(row: int) -> MainText:
+        text = store.main_text(int(crawl.ids[row]))
+        assert text is not None  # it has paragraphs or a title
+        return text
+
     found = []
     for site in np.unique(sites[rows]):
         own = sites[rows] == site
         paragraphs, first, often = np.unique(keys[own], return_index=True, return_counts=True)
         most = int(np.argmax(often))
-        text = store.main_text(int(crawl.ids[rows[own][first[most]]]))
-        assert text is not None  # it had this paragraph
-        lines = (line for line in text.text.split("\n") if int(paragraphs[most]) in paragraph_keys(line))
-        found.append(Boilerplate(np.unique(rows[own]), len(paragraphs), next(lines)[:_SHOWN]))
+        lines = text_of(int(rows[own][first[most]])).text.split("\n")
+        example = next(line for line in lines if int(paragraphs[most]) in paragraph_keys(line))
+        found.append(Boilerplate(np.unique(rows[own]), len(paragraphs), example[:_SHOWN]))
     found.sort(key=lambda each: (-len(each.pages), each.pages[0]))
-    return _signed_anew(replace(crawl, names=names), store, settings, left_out, titled), found
+    crawl, changed = replace(crawl, names=names), sorted({*left_out, *titled})
+    texts = (
+        rest_of(text, left_out.get(row, ()), titled.get(row, text.title))
+        for row in changed
+        for text in (text_of(row),)
+    )
+    return _signed_anew(crawl, changed, texts, settings) if changed else crawl, found
 
 
 def are_titled(sites: Sequence[int], titles: Sequence[str]) -> NDArray[np.bool_]:
@@ -93,28 +103,9 @@ def are_titled(sites: Sequence[int], titles: Sequence[str]) -> NDArray[np.bool_]
     return np.array([len(different[site]) >= TITLES for site in sites], bool)
 
 
-def _signed_anew(
-    crawl: Crawl,
-    store: Store,
-    settings: AuditOptions,
-    left_out: dict[int, set[int]],
-    titled: dict[int, str],
-) -> Crawl:
-    """Return the crawl with signatures of texts without what is *left_out*: keys of paragraphs by row.
-
-    Those of the rows in *titled* have that title.
-    """
-    rows = sorted({*left_out, *titled})
-    if not rows:
-        return crawl
-
-    def texts() -> Iterator[MainText]:
-        for row in rows:
-            text = store.main_text(int(crawl.ids[row]))
-            assert text is not None  # it has paragraphs or a title
-            yield rest_of(text, left_out.get(row, ()), titled.get(row, text.title))
-
-    with closing(sign(texts(), settings.fingerprinter, processes=settings.processes)) as signed:
+def _signed_anew(crawl: Crawl, rows: list[int], texts: Iterator[MainText], settings: AuditOptions) -> Crawl:
+    """Return the crawl with the signatures of other *texts* of the pages in *rows*."""
+    with closing(sign(texts, settings.fingerprinter, processes=settings.processes)) as signed:
         signatures = list(signed)
     documents = entries(signatures, [crawl.urls[row] for row in rows], settings.header)
     # The site may be known from the page, where its URL is that of a file.

@@ -38,16 +38,9 @@ class Pages(NamedTuple):
     sites: NDArray[np.integer]
 
 
-def _numbers(values: Iterable[int]) -> NDArray[np.int64]:
-    return np.array([*values], np.int64)
-
-
 def ranks_of(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     """Return the place of each row in the order of *columns*, the most significant first; int64[n]."""
-    order = np.lexsort(columns[::-1])
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks
+    return np.argsort(np.lexsort(columns[::-1]))
 
 
 def canonical_ranks(pages: Pages, hosts: Sequence[str] = (), urls: Sequence[str] = ()) -> NDArray[np.int64]:
@@ -79,7 +72,7 @@ def facts_of(pages: Pages, hosts: Sequence[str], urls: Sequence[str]) -> dict[st
     ends = [f".{_spelled(host)}" for host in hosts]
     times = np.asarray(pages.times, np.float64)
     numbers = {
-        "urls": (_first(bool(test.match(url)) for test in tests) for url in pages.urls),
+        "urls": (_first(test.match(url) for test in tests) for url in pages.urls),
         "hosts": (_first(f".{host_of(url)}".endswith(end) for end in ends) for url in pages.urls),
         "https": (split_url(url).scheme != "https" for url in pages.urls),
         "length": (len(unquote(url)) for url in pages.urls),
@@ -89,13 +82,10 @@ def facts_of(pages: Pages, hosts: Sequence[str], urls: Sequence[str]) -> dict[st
     return {**found, "longest": -np.asarray(pages.lengths, np.int64), "earliest": times}
 
 
-def _first(found: Iterable[bool]) -> int:
+def _first(found: Iterable[object]) -> int:
     """Return the place of the first that holds, or else how many there are."""
-    place = 0
-    for place, holds in enumerate(found, 1):
-        if holds:
-            return place - 1
-    return place
+    truths = [bool(each) for each in found]
+    return truths.index(True) if True in truths else len(truths)
 
 
 def _spelled(host: str) -> str:
@@ -118,12 +108,11 @@ def _by_site(
     story, counts = np.unique(stories >> 32, return_inverse=True, return_counts=True)[1:]
     site = np.unique(stories & 0xFFFFFFFF, return_inverse=True)[1]
     share = (np.bincount(site, weights=counts[story] == 1) / np.bincount(site))[site]
-
-    def least(column: NDArray[Any]) -> NDArray[np.float64]:
-        found = np.full(len(stories), np.inf)
-        np.minimum.at(found, groups, column)
-        return found[groups]
-
     others = ((named != UNKNOWN) & (named != sites)).astype(np.int64)
-    columns = (earliest, -share[groups], places)
-    return [(sites == UNKNOWN).astype(np.float64), -least(-others), *map(least, columns)]
+    columns = [(sites == UNKNOWN).astype(np.float64)]
+    for column in (-others, earliest, -share[groups], places):
+        least = np.full(len(stories), np.inf)
+        np.minimum.at(least, groups, column)
+        columns.append(least[groups])
+    columns[1] *= -1  # one page that names another site is enough
+    return columns

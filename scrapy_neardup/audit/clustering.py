@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,9 +16,9 @@ from scrapy_neardup.matching.sites import UNKNOWN
 from .arrays import begins
 from .canonical import Pages, canonical_ranks
 from .components import closest_leaders, components, leader_clusters
-from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIR_KINDS, PAIRS
+from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS
 from .names import clashing, differ
-from .pairs import Groups, PairJudge, compare_all
+from .pairs import PairJudge, compare_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,9 +47,7 @@ def cluster(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Compare all pages, group the duplicates around their canonical pages; return the tables of `Audit`."""
     judge = judge_of(crawl, settings, np.zeros(len(crawl), bool))
-    compared = compare_all(
-        judge, Groups.of(judge.documents), least=settings.least_similarity - MARGIN, advance=advance
-    )
+    compared = compare_all(judge, least=settings.least_similarity - MARGIN, advance=advance)
     near, template = compared.judgement.near, compared.judgement.template
     edges = np.stack((compared.a[near], compared.b[near]), axis=1)
     pages = Pages(
@@ -85,9 +82,9 @@ class AuditJudge(PairJudge):
         notes, sites, names = self.documents.notes, self.documents.records["site"], self.names
         alike, other, again = np.ones(len(a), bool), np.zeros(len(a), bool), np.zeros(len(a), bool)
         of_one_site = (found.near | found.fuller) & (sites[a] == sites[b])
-        for pair in np.flatnonzero(of_one_site).tolist() if self._noted or names else ():
+        for pair in np.flatnonzero(of_one_site).tolist():
             one, two = int(a[pair]), int(b[pair])
-            alike[pair] = not (self._noted and differ(notes[one], notes[two]))
+            alike[pair] = not differ(notes[one], notes[two])
             if names and not found.exact[pair]:
                 other[pair], again[pair] = names.differ(one, two), names.are_releases(one, two)
         near = found.near & alike & (found.similarity >= np.float32(self.least))
@@ -96,10 +93,6 @@ class AuditJudge(PairJudge):
             exact=found.exact & alike, near=near & ~siblings, fuller=found.fuller & alike,
             template=found.template | siblings,
         )  # fmt: skip
-
-    @cached_property
-    def _noted(self) -> bool:
-        return any(self.documents.notes)
 
 
 def judge_of(crawl: Crawl, settings: AuditOptions, template: Flags) -> AuditJudge:
@@ -116,27 +109,26 @@ def group_pages(crawl: Crawl, judge: AuditJudge, edges: Rows, ranks: Rows, sibli
     matter to each other, so the components of a crawl may be grouped apart.
     """
 
-    def repeats(kept: Rows, pages: Rows) -> Flags:
-        """Judge each page as if the leader were stored and the page came next."""
-        return judge.judge(pages, kept).near
-
     def likeness(kept: Rows, pages: Rows) -> NDArray[np.float64]:
+        """Judge each page as if the leader were stored and the page came next."""
         found = judge.judge(pages, kept)
         alike = np.where(found.exact, 2.0, found.similarity.astype(np.float64))
         return np.where(found.near, alike, np.nan)
 
-    leaders = leader_clusters(ranks, edges, repeats)
-    leaders = closest_leaders(leaders, ranks, edges, likeness)
+    def repeats(kept: Rows, pages: Rows) -> Flags:
+        return ~np.isnan(likeness(kept, pages))
+
+    own = np.arange(len(crawl))
+    leaders = closest_leaders(leader_clusters(ranks, edges, repeats), ranks, edges, likeness)
     # Two pages whose items differ may be like one page of another site, where only the text decides. The one
     # that is preferred stays. The others are clustered apart, until no two of a cluster differ.
-    again, apart = leaders, _differing(leaders, judge, ranks)
+    apart = _differing(leaders, judge, ranks)
     while apart.any():
         again = leader_clusters(ranks, edges[apart[edges].all(axis=1)], repeats)
         leaders = np.where(apart, again, leaders)
-        apart = _differing(np.where(apart, again, np.arange(len(again))), judge, ranks)
+        apart = _differing(np.where(apart, again, own), judge, ranks)
     spread = _spread(crawl, leaders)
-    leaders = np.where(spread, np.arange(len(crawl)), leaders)
-    return _pages_table(crawl, judge, siblings, leaders, ranks, spread)
+    return _pages_table(crawl, judge, siblings, np.where(spread, own, leaders), ranks, spread)
 
 
 def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> Flags:
@@ -156,16 +148,15 @@ def _spread(crawl: Crawl, leaders: Rows) -> Flags:
     sites = crawl.documents.records["site"].astype(np.int64)
     short = (crawl.tokens <= LONGEST) & (sites != UNKNOWN)
     pairs = np.unique(np.stack((leaders[short], sites[short]), axis=1), axis=0)
-    many = np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES
-    return many[leaders]
+    return (np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES)[leaders]
 
 
 def _pages_table(
     crawl: Crawl, judge: PairJudge, siblings: Flags, leaders: Rows, ranks: Rows, spread: Flags
 ) -> NDArray[Any]:
     pages = np.zeros(len(crawl), PAGES)
-    pages["url"], pages["title"] = crawl.urls, crawl.titles
-    pages["declared"], pages["noindex"], pages["alternates"] = crawl.declared, crawl.noindex, crawl.alternates
+    pages["url"], pages["title"], pages["declared"] = crawl.urls, crawl.titles, crawl.declared
+    pages["noindex"], pages["alternates"] = crawl.noindex, crawl.alternates
     pages["rank"], pages["canonical"] = ranks, leaders
     pages["tokens"], pages["fetched"] = crawl.tokens, crawl.fetched
     pages["distance"], pages["similarity"], pages["cluster"] = NO_DISTANCE, np.nan, -1
@@ -174,24 +165,22 @@ def _pages_table(
     pages["verdict"][siblings & alone] = "template"
     pages["verdict"][~crawl.long] = "too_short"
     pages["verdict"][(crawl.wall & crawl.long) | spread] = "wall"
+    pages["cluster"][~alone] = 0  # numbered by `number_clusters`
     members = np.flatnonzero(leaders != np.arange(len(crawl)))
     kept = leaders[members]
     found = judge.judge(members, kept)
     pages["distance"][members], pages["similarity"][members] = found.distance, found.similarity
     filed = np.array([filed_url(url) for url in crawl.urls], "O")
-    again = (filed[members] == filed[kept]).astype(bool)
-    kinds = [again, found.exact, _parts(judge, members, kept, found)]
+    kinds = [(filed[members] == filed[kept]).astype(bool), found.exact, _parts(judge, members, kept, found)]
     pages["verdict"][members] = np.select(kinds, ["revisit", "exact", "part"], "near")
-    pages["cluster"][~alone] = 0  # numbered by `number_clusters`
-    pages["handled"][members] = [_handled(pages, filed, row) for row in members.tolist()]
     sites, names = crawl.documents.records["site"], crawl.names
     for row, leader in zip(members.tolist(), kept.tolist(), strict=True):
+        pages["handled"][row] = _handled(pages, filed, row)
         if names is not None and sites[row] == sites[leader]:
             # Of pages with equal texts each must have a word that the other lacks.
             exact = pages["verdict"][row] == "exact"
-            pages["renamed"][row] = (
-                names.differ(row, leader) if exact else not names.are_equal(row, leader)
-            )  # fmt: skip
+            other = names.differ(row, leader) if exact else not names.are_equal(row, leader)
+            pages["renamed"][row] = other
     return pages
 
 
@@ -200,13 +189,10 @@ def _parts(judge: PairJudge, pages: Rows, kept: Rows, judgement: Judgement) -> F
 
     Both are rows, int64[m] each, and *judgement* is what *judge* said of them.
     """
-    if not judge.matcher.verified:
-        return np.zeros(len(pages), bool)
     tokens = judge.documents.records["tokens"]
-    contained = (judgement.similarity < jaccard_asked(tokens[pages])) & (judgement.containment >= PART)
-    found: Flags = (
-        judgement.near & ~judgement.exact & (tokens[pages] <= LENGTH * tokens[kept]) & contained
-    )  # fmt: skip
+    unlike = judgement.similarity < jaccard_asked(tokens[pages])
+    contained = (judgement.containment >= PART) & (tokens[pages] <= LENGTH * tokens[kept])
+    found: Flags = judgement.near & ~judgement.exact & unlike & contained & judge.matcher.verified
     return found
 
 
@@ -223,13 +209,10 @@ def _handled(pages: NDArray[Any], filed: NDArray[np.object_], row: int) -> str:
     declared = filed_url(page["declared"]) if page["declared"] else own
     if declared != own and declared in (original, filed_url(kept["declared"] or kept["url"])):
         return "canonical"
-    if original in _versions(page["alternates"]) or own in _versions(kept["alternates"]):
-        return "hreflang"
+    for url, alternates in ((original, page["alternates"]), (own, kept["alternates"])):
+        if alternates and url in map(filed_url, json.loads(alternates).values()):
+            return "hreflang"
     return ""
-
-
-def _versions(alternates: str) -> set[str]:
-    return {filed_url(url) for url in json.loads(alternates).values()} if alternates else set()
 
 
 def number_clusters(pages: NDArray[Any]) -> NDArray[Any]:
@@ -256,12 +239,10 @@ def pairs_table(judge: PairJudge, compared: Compared) -> NDArray[Any]:
     a, b, judgement = compared
     pairs = np.zeros(len(a), PAIRS)
     pairs["first"], pairs["second"] = a, b
-    pairs["distance"], pairs["similarity"] = judgement.distance, judgement.similarity
-    pairs["containment"] = judgement.containment
-    tokens = judge.documents.records["tokens"]
-    longer = tokens[a] > tokens[b]
+    for name in ("distance", "similarity", "containment"):
+        pairs[name] = getattr(judgement, name)
+    longer = judge.documents.records["tokens"][a] > judge.documents.records["tokens"][b]
     part = _parts(judge, np.where(longer, b, a), np.where(longer, a, b), judgement)
     conditions = [judgement.exact, part, judgement.near, judgement.template]
-    kinds = [PAIR_KINDS.index(kind) for kind in ("exact", "part", "near", "template")]
-    pairs["kind"] = np.array(PAIR_KINDS)[np.select(conditions, kinds, PAIR_KINDS.index("rejected"))]
+    pairs["kind"] = np.select(conditions, ["exact", "part", "near", "template"], "rejected")
     return pairs

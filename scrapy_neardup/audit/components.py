@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 
 def components(count: int, pairs: ArrayLike) -> NDArray[np.int64]:
-    """Label each of 0 to *count* - 1 with the least element that *pairs* (int[m, 2]) connect it with.
+    """Label each of 0 to *count* - 1 with the least that *pairs* (int[m, 2]) connect it with; int64[count].
 
-    Returns int64[count]. This is union-find for all pairs at once: roots are hooked onto the least of their
-    neighbours, and paths are cut short (after Shiloach and Vishkin, "An O(log n) parallel connectivity
-    algorithm", 1982).
+    Roots are hooked onto the least of their neighbours, and paths are cut short (after Shiloach and Vishkin,
+    "An O(log n) parallel connectivity algorithm", 1982).
     """
     parents = np.arange(count)
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
@@ -52,9 +51,6 @@ def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verif
     waiting pages that *pairs* (int[m, 2]) connect with the leader, directly or by way of other members, and
     that *verify* finds to repeat the leader. So every member matches its leader, whatever the order of the
     pairs, and no pair causes more than two checks.
-
-    In each turn the next page of every component leads a cluster, and one call of *verify* serves all. What
-    is left of a component may fall into several, so components are found anew after 1, 2, 4, … turns.
     """
     count = len(ranks)
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
@@ -80,6 +76,8 @@ def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verif
             members = near[verified]
             leaders[members] = of[verified]
 
+    # The next page of every component leads a cluster, and one call of *verify* serves all. What is left of a
+    # component may fall into several, so components are found anew after 1, 2, 4, … turns.
     turns = 1
     while (waiting := leaders == _WAITING).any():
         both = waiting[a] & waiting[b]
@@ -112,13 +110,12 @@ def closest_leaders(
     members. Of equally like leaders the one that it has stays, then the first in *ranks* is taken. Leaders
     stay leaders. Each page is compared with each leader once at most.
     """
-    leaders = leaders.copy()
+    leaders, count = leaders.copy(), len(leaders)
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
     pages, others = np.concatenate((a, b)), np.concatenate((b, a))
-    member = leaders[pages] != pages
-    pages, others = pages[member], others[member]
-    count = len(leaders)
-    members = np.flatnonzero(leaders != np.arange(count))
+    is_member = leaders != np.arange(count)
+    pages, others = pages[is_member[pages]], others[is_member[pages]]
+    members = np.flatnonzero(is_member)
     best = np.full(count, np.inf)
     best[members] = likeness(leaders[members], members)
     asked = np.empty(0, np.int64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -47,25 +48,18 @@ def read_pairs(path: Path) -> LabelledPairs:
     Raises `ConfigurationError` for a file that is no such table.
     """
     with path.open(encoding="utf-8", errors="replace") as file:
-        lines = [line.rstrip("\n").split("\t") for line in file] or [[]]
-    header = lines[0]
-    if missing := [name for name in LabelledPairs._fields[:3] if name not in header]:
+        table = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        rows = [*table]
+    if not rows or not {"id1", "id2", "label"} <= {*(table.fieldnames or ())}:
         raise ConfigurationError(
-            f"{path} has no column {', '.join(missing)}: it needs a header line with id1, id2 and label, "
-            "separated by tabs."
+            f"{path} is no table with columns id1, id2 and label, separated by tabs, under a line with these."
         )
-    rows = []
-    for number, cells in enumerate(lines[1:], 2):
-        row = dict(zip(header, map(str.strip, cells), strict=False))
-        if cells != [""] and (len(cells) < len(header) or row["label"] not in LABELS):
+    for number, row in enumerate(rows, 1):
+        if None in row.values() or row["label"].strip() not in LABELS:
             raise ConfigurationError(
-                f"{path}, line {number}: it needs {len(header)} columns, and the label 3, 2, 1, 0 or none."
+                f"{path}, pair {number}: it has too few columns, or a label that is not 3, 2, 1, 0 or empty."
             )
-        if cells != [""]:
-            rows.append(row)
-    if not rows:
-        raise ConfigurationError(f"{path} has no pairs below its header.")
-    return LabelledPairs(*([row.get(name, "") for row in rows] for name in LabelledPairs._fields))
+    return LabelledPairs(*([row.get(name, "").strip() for row in rows] for name in LabelledPairs._fields))
 
 
 def audited_documents(

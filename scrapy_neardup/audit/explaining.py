@@ -100,8 +100,8 @@ class Explanation(NamedTuple):
 
     #: "exact", "near", "fuller", "template", "different", "too_short", "wall", or "revisit": of one URL.
     verdict: str
-    #: Why, in sentences.
-    why: list[str]
+    #: What decided, in words.
+    why: str
     #: Bits between the fingerprints.
     distance: int
     #: Estimated Jaccard similarity and containment, 0 to 1.
@@ -116,47 +116,32 @@ class Explanation(NamedTuple):
 
 def explain(one: Document, other: Document, settings: AuditOptions) -> Explanation:
     """Compare two documents as a crawl would, with *other* stored."""
-    fitting = judge_documents((one, other), settings)
-    judge = replace(fitting, fit=np.ones(2, bool))
+    judge = judge_documents((one, other), settings)
     records = judge.documents.records
-    found = judge.judge(np.array([0]), np.array([1]))
+    found = replace(judge, fit=np.ones(2, bool)).judge(np.array([0]), np.array([1]))
     numbers = compare(*records["numbers"])
     tokens = (int(records["tokens"][0]), int(records["tokens"][1]))
     kinds = ("exact", "near", "fuller", "template")
     verdict = next((kind for kind in kinds if getattr(found, kind)[0]), "different")
-    if min(tokens) < settings.min_tokens:
-        verdict, why = "too_short", [f"A text of less than {settings.min_tokens} tokens is not judged."]
-    elif not fitting.fit.all():
-        verdict, why = "wall", ["It reads like a captcha, a cookie notice, a log-in form or an error page."]
-    elif verdict == "exact":
-        why = ["The normalised texts are equal."]
-    else:
-        why = [*_reasons(judge, int(found.distance[0]))]
-    if fitting.fit.all() and one.url and filed_url(one.url) == filed_url(other.url):
+    if not judge.fit.all():
+        verdict = "too_short" if min(tokens) < settings.min_tokens else "wall"
+    elif one.url and filed_url(one.url) == filed_url(other.url):
         verdict = "revisit"
     return Explanation(
-        verdict, why, int(found.distance[0]), float(found.similarity[0]), float(found.containment[0]),
-        int(numbers.substituted), int(numbers.fewer), tokens,
+        verdict, decided_by(judge, 0, 1), int(found.distance[0]), float(found.similarity[0]),
+        float(found.containment[0]), int(numbers.substituted), int(numbers.fewer), tokens,
     )  # fmt: skip
 
 
-def _reasons(judge: PairJudge, distance: int) -> Iterator[str]:
-    scheme = judge.matcher.scheme
-    if scheme.simhash:
-        within = "within" if distance <= scheme.distance else "beyond"
-        yield f"The fingerprints differ in {distance} of 64 bits, {within} the {scheme.distance} looked up."
-    if scheme.keys:
-        shared = judge.shared(np.array([0]), np.array([1]))[0]
-        yield f"They share {shared} of {scheme.keys} {'long shingles' if scheme.simhash else 'bands'}."
-    told = judge.told(0, 1)
-    if told and not judge.matcher.verified:
-        yield "That is enough where candidates are not verified."
-    elif told:
-        yield f"The first is {reason(told)}."
-        if told["one_site"]:
-            yield "They are from one site, where templates are."
-        elif told["two_sites"]:
-            yield "They are from two sites, where less is asked."
+def decided_by(judge: PairJudge, a: int, b: int) -> str:
+    """Say what decided about rows *a* and *b*, with *b* stored."""
+    if not (judge.fit[a] and judge.fit[b]):
+        return "too short, or a wall: captcha, cookie notice, log-in, error page"
+    if judge.equal(np.array([a]), np.array([b]))[0]:
+        return "equal texts"
+    if told := judge.told(a, b):
+        return reason(told) if judge.matcher.verified else "a candidate"
+    return "no candidate: other fingerprints, and no long shingle or band shared"
 
 
 def reason(told: dict[str, Any]) -> str:
@@ -169,17 +154,6 @@ def reason(told: dict[str, Any]) -> str:
     if asked := told.get(f"{usual if rule == 'similarity' else rule}_asked"):
         said.append(f"{round(asked, 2)} is asked")
     return f"{'fuller' if rule == 'known' and told['length'] > 1 else words}: {', '.join(said)}"
-
-
-def decided_by(judge: PairJudge, a: int, b: int) -> str:
-    """Say what decided about rows *a* and *b*, with *b* stored."""
-    if not (judge.fit[a] and judge.fit[b]):
-        return "too short, or a wall: captcha, log-in, error page"
-    if judge.equal(np.array([a]), np.array([b]))[0]:
-        return "equal texts"
-    if told := judge.told(a, b):
-        return reason(told) if judge.matcher.verified else "a candidate"
-    return "no candidate: other fingerprints, and no long shingle or band shared"
 
 
 def differences(one: str, other: str) -> Iterator[str]:

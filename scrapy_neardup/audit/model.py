@@ -53,6 +53,12 @@ class Input(NamedTuple):
     kind: str
 
 
+def clustered(pages: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the rows of *pages* in clusters, cluster by cluster, canonical pages first; int64[m]."""
+    rows: NDArray[np.int64] = np.flatnonzero(pages["cluster"] >= 0)
+    return rows[np.lexsort((pages["rank"][rows], pages["cluster"][rows]))]
+
+
 @dataclass(frozen=True)
 class Audit:
     """What an audit has found. The arrays are structured: ``audit.pages["verdict"]`` is a column.
@@ -92,8 +98,9 @@ class Audit:
 
     def members(self, number: int) -> NDArray[np.int64]:
         """Return the rows of a cluster's pages, the canonical one first; int64[size]."""
-        rows = np.flatnonzero(self.pages["cluster"] == number)
-        return rows[np.argsort(self.pages["rank"][rows], kind="stable")]
+        rows = clustered(self.pages)
+        found: NDArray[np.int64] = rows[self.pages["cluster"][rows] == number]
+        return found
 
     def close(self) -> None:
         """Close the file with the stored texts."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import hamming
 from scrapy_neardup.index.tables import BITS, DISTANCE, NO_KEY, PermutedTables
 from scrapy_neardup.matching.matcher import Judgement
@@ -39,8 +38,6 @@ MOST, SAME = 64, 8
 SIBLINGS = 8
 #: How many rejected pairs are returned at most.
 REJECTED = 1 << 18
-#: The largest distance between fingerprints that `near_pairs` looks for.
-MAX_DISTANCE = 7
 #: How many pairs are made, and how many are judged, at a time; how many keys are compared at a time.
 _MADE, _JUDGED, _COMPARED = 1 << 17, 1 << 14, 1 << 15
 #: Seconds to permute, sort and scan one key; to compare two. On one core of a server of 2021.
@@ -51,9 +48,8 @@ _SAMPLE = 1 << 14
 def equal_keys(keys: Keys, documents: NDArray[np.integer], most: int = MOST) -> Iterator[Rows]:
     """Yield the pairs of *documents* that have *keys* in common, each once, in chunks of int64[m, 2].
 
-    ``keys[i]`` (uint64) is a key of ``documents[i]``; `NO_KEY` is none. A pair has the lower number first. A
-    key that more than *most* documents share (a stock phrase, or many copies of one page) pairs only the
-    least of them with each other one: a thousand copies stay connected, by as many pairs as copies.
+    ``keys[i]`` (uint64) is a key of ``documents[i]``; `NO_KEY` is none. A pair has the lower number first. Of
+    more than *most* documents with one key (a stock phrase) only the least is paired with each other one.
     """
     order = np.lexsort((documents, keys))
     keys, documents = keys[order], documents[order].astype(np.int64)
@@ -82,12 +78,8 @@ def near_pairs(
 ) -> Iterator[Rows]:
     """Yield all pairs of *values* (uint64[n], ascending, all different) within *distance* bits.
 
-    They come in chunks of int64[m, 2]: two positions, the lower one first, each pair once. Raises
-    `ConfigurationError` for a distance that is not 0 to 7, or that the *layout* cannot find.
+    They come in chunks of int64[m, 2]: two positions, the lower one first, each pair once.
     """
-    most = layout.distance if layout else MAX_DISTANCE
-    if not 0 <= distance <= most:
-        raise ConfigurationError(f"Distance {distance} cannot be searched: use 0 to {most} bits.")
     layout = layout or choose_layout(values, distance)
     for table, bits in enumerate(layout.prefix_bits):
         for found in neighbours(_table(values, layout, table), bits, distance):
@@ -101,8 +93,8 @@ def choose_layout(
 ) -> PermutedTables:
     """Return the layout by which *values* (uint64[n]; or *count* like them) are joined fastest.
 
-    More blocks make more tables with longer prefixes. How many pairs share a prefix is counted in a sample,
-    for real fingerprints are not spread evenly. It takes *key_seconds* to file a key in a table.
+    How many pairs share a prefix is counted in a sample: real fingerprints are not spread evenly. It takes
+    *key_seconds* to file a key in a table.
     """
     count = count or len(values)
     sample = values
@@ -178,6 +170,9 @@ def found_first(layout: PermutedTables, table: int, a: Keys, b: Keys) -> tuple[K
     return a, b
 
 
+_FLAGS = ("exact", "near", "fuller", "template", "text_only")
+
+
 @dataclass(frozen=True)
 class PairJudge:
     """Judges pairs of *documents* by *matcher*; those too short, and walls, are not *fit* (bool[n])."""
@@ -188,16 +183,14 @@ class PairJudge:
 
     def judge(self, a: Rows, b: Rows) -> Judgement:
         """Judge each pair of rows (int64[m] each) as the detector would with only *b* stored."""
-        parts = []
+        parts, records = [], self.documents.records
         for start in range(0, max(len(a), 1), _JUDGED):
             one, other = a[start : start + _JUDGED], b[start : start + _JUDGED]
-            records, fit = self.documents.records, self.fit[one] & self.fit[other]
-            found = self.matcher.judge(
-                records[one], records[other], self.equal(one, other), self.shared(one, other)
-            )
-            flags = ("exact", "near", "fuller", "template", "text_only")
-            parts.append(found._replace(**{name: getattr(found, name) & fit for name in flags}))
-        return Judgement(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+            equal, shared = self.equal(one, other), self.shared(one, other)
+            fit = self.fit[one] & self.fit[other]
+            found = self.matcher.judge(records[one], records[other], equal, shared)
+            parts.append(found._replace(**{name: getattr(found, name) & fit for name in _FLAGS}))
+        return Judgement(*map(np.concatenate, zip(*parts, strict=True)))
 
     def either(self, a: Rows, b: Rows) -> Judgement:
         """Judge each pair of rows with the longer one stored: near if any of both repeats the other."""
@@ -281,11 +274,7 @@ class Groups:
 
 
 def compare_all(
-    judge: PairJudge,
-    groups: Groups,
-    *,
-    least: float = 2.0,
-    advance: Callable[[int], None] = lambda pairs: None,
+    judge: PairJudge, *, least: float = 2.0, advance: Callable[[int], None] = lambda pairs: None
 ) -> Compared:
     """Return all pairs of fit documents that are duplicates or pages of one template.
 
@@ -295,16 +284,14 @@ def compare_all(
     similarity of *least* or more are returned too, the most similar ones. *advance* is called with the number
     of pairs compared so far.
     """
-    rows = np.flatnonzero(judge.fit)
+    rows, groups, total = np.flatnonzero(judge.fit), Groups.of(judge.documents), 0
     copies = groups.copies(rows)
     parts = [Compared(*copies, judge.either(*copies))]
-    total = 0
     for a, b in _candidates(judge, rows[groups.alike[rows] == rows]):
         a, b = np.minimum(a, b), np.maximum(a, b)
-        found = Compared(a, b, judge.either(a, b))
-        judgement = found.judgement
-        alike = judgement.template | judgement.near | (judgement.similarity >= least)
-        parts.append(found.take(np.flatnonzero(alike & ~judge.equal(found.a, found.b))))
+        found = judge.either(a, b)
+        alike = found.template | found.near | (found.similarity >= least)
+        parts.append(Compared(a, b, found).take(np.flatnonzero(alike & ~judge.equal(a, b))))
         total += len(a)
         advance(total)
         if sum(len(part.a) for part in parts[1:]) > 2 * REJECTED:
@@ -314,8 +301,9 @@ def compare_all(
 
 def _merged(parts: list[Compared], count: int) -> Compared:
     """Put parts together, sorted, each pair once, without the least similar ones of what is only listed."""
-    columns: Any = (np.concatenate(each) for each in zip(*(part.judgement for part in parts), strict=True))
-    a, b = (np.concatenate(each) for each in zip(*((part.a, part.b) for part in parts), strict=True))
+    a, b, *columns = map(
+        np.concatenate, zip(*((part.a, part.b, *part.judgement) for part in parts), strict=True)
+    )
     _, once = np.unique(a * count + b, return_index=True)
     found = Compared(a, b, Judgement(*columns)).take(once)
     judgement = found.judgement

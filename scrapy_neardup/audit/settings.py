@@ -3,42 +3,30 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.arguments import require_list, require_number, require_whole
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import load_extractor
-from scrapy_neardup.fingerprint import Features, load_scheme
+from scrapy_neardup.fingerprint import Features, Fingerprinter, load_scheme
 from scrapy_neardup.index import Header
 from scrapy_neardup.matching.matcher import Matcher
-from scrapy_neardup.matching.records import families, fingerprinter_of, record
+from scrapy_neardup.matching.records import families, record
 from scrapy_neardup.matching.rules import JACCARDS
 from scrapy_neardup.options import LEAST_MEMORY, MOST_WORKERS, DetectionOptions
 
 if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint import Fingerprinter, Scheme
+    from scrapy_neardup.fingerprint import Scheme
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
 VERSION = 11
-#: The options that are lists.
-_LISTS = ("hosts", "urls", "include_area", "exclude_area")
-
-
-def scheme_named(options: DetectionOptions) -> Scheme:
-    """Return the scheme that *options* name, with its own options."""
-    return load_scheme(
-        options.scheme, tables=options.tables, distance=options.distance, threshold=options.threshold
-    )
 
 
 @dataclass(frozen=True)
 class AuditOptions(DetectionOptions):
-    """The options of an audit: those that it shares with a crawl, and its own. Raises `ConfigurationError`.
-
-    An *index* among the sources decides *scheme*, *tables*, *features* and *seed*.
-    """
+    """The options of an audit: those that it shares with a crawl, and its own."""
 
     #: Least estimated similarity of near-duplicates, 0 to 1, beside what the rules ask.
     min_similarity: float = 0.0
@@ -57,27 +45,27 @@ class AuditOptions(DetectionOptions):
     base_url: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("min_similarity", "drop_similarity", "extract_timeout"):
-            require_number(name, getattr(self, name))
         for name in ("min_similarity", "drop_similarity"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigurationError(f"{name} is {getattr(self, name)}: use a number from 0 to 1.")
+            require_number(name, value := getattr(self, name))
+            if not 0 <= value <= 1:
+                raise ConfigurationError(f"{name} is {value}: use a number from 0 to 1.")
+        require_number("extract_timeout", self.extract_timeout)
         if self.extract_timeout <= 0:
             raise ConfigurationError(f"extract_timeout is {self.extract_timeout}: use seconds above 0.")
         require_whole("workers", self.workers, 0, MOST_WORKERS)
         require_whole("extract_memory", self.extract_memory, LEAST_MEMORY)
         require_whole("max_body_size", self.max_body_size, 1)
-        for name in _LISTS:
+        for name in ("hosts", "urls", "include_area", "exclude_area"):
             require_list(name, getattr(self, name))
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.seed is None:
             object.__setattr__(self, "seed", secrets.randbelow(1 << 32))
-        _ = self.loaded_scheme
-        _ = self.area
+        _ = self.loaded_scheme, self.area  # which raise
 
     @cached_property
     def loaded_scheme(self) -> Scheme:
         """The scheme, with its options."""
-        return scheme_named(self)
+        return load_scheme(self.scheme, tables=self.tables, distance=self.distance, threshold=self.threshold)
 
     @cached_property
     def header(self) -> Header:
@@ -90,7 +78,7 @@ class AuditOptions(DetectionOptions):
     @property
     def fingerprinter(self) -> Fingerprinter:
         """Makes the signatures."""
-        return fingerprinter_of(self.header, self.loaded_scheme)
+        return Fingerprinter(self.features, self.header.seed, self.loaded_scheme)
 
     @property
     def matcher(self) -> Matcher:
@@ -107,28 +95,23 @@ class AuditOptions(DetectionOptions):
 
     def to_json(self) -> dict[str, Any]:
         """Return all settings as values that JSON can write."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return values | {"features": asdict(self.features)}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> AuditOptions:
         """Return the settings that `to_json` wrote."""
-        lists = {name: tuple(values[name]) for name in _LISTS}
-        values = {each.name: values[each.name] for each in fields(cls) if each.name in values}
-        return cls(**{**values, **lists, "features": Features(**values["features"])})
+        return cls(**{**values, "features": Features(**values["features"])})
 
     def identity(self) -> dict[str, Any]:
         """Return all that signatures depend on: stored ones of another identity are of no use."""
-        extractor = self.area.identity(load_extractor(self.extractor).identity)
-        record = [list(field) for field in self.header.record]
         return {
+            **self.header.parameters,
             "version": VERSION,
-            "extractor": extractor,
+            "extractor": self.area.identity(load_extractor(self.extractor).identity),
             "timeout": self.extract_timeout,
             "memory": self.extract_memory,
             "size": self.max_body_size,
             "seed": self.header.seed,
             "fields": [self.text_field, self.url_field, self.base_url],
-            "record": record,
-            **{name: value for name, value in self.header.parameters.items() if name != "extractor"},
+            "record": [list(field) for field in self.header.record],
         }

@@ -9,7 +9,7 @@ import click
 
 from scrapy_neardup import __version__
 
-from .audit import audit, changes
+from .audit import audit
 from .compare import compare
 from .evaluate import evaluate
 from .index import index
@@ -25,5 +25,5 @@ def main() -> None:
     """Near-duplicates of a crawl: audit it, look after the index, compare, evaluate."""
 
 
-for _command in (audit, changes, compare, index, evaluate):
+for _command in (audit, compare, index, evaluate):
     main.add_command(_command)

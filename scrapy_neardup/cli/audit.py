@@ -1,10 +1,8 @@
-"""``scrapy-neardup audit`` and ``changes``: the duplicates of a finished crawl."""
+"""``scrapy-neardup audit``: the duplicates of a finished crawl."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 
 #: Problems and clusters that are shown in the terminal.
 _PROBLEMS, _CLUSTERS = 5, 10
-_DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 #: Said of audits that know no site.
 _NO_URLS = (
     "No page has the URL of a site. With --url-field, the field that holds it, or --base-url, that of a "
@@ -158,36 +155,12 @@ def _run(sources: Sequence[str], out: Path, as_json: bool, options: dict[str, An
     return bool(found.problems)
 
 
-@click.command()
-@click.argument("earlier", type=_DIRECTORY)
-@click.argument("later", type=_DIRECTORY)
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each page.")
-def changes(earlier: Path, later: Path, as_json: bool) -> None:
-    """Tell what became of repeats from one audit to the next: which were fixed, which are new.
-
-    EARLIER and LATER are directories that `audit` has written.
-    """
-    from scrapy_neardup.audit.output import files
-
-    found = [*files.changes(earlier, later)]
-    if as_json:
-        for each in found:
-            click.echo(json.dumps(each))
-    else:
-        counts = Counter(each["change"] for each in found)
-        _print_counts(f"{earlier} → {later}", {str(name): counts[name] for name in files.CHANGES})
-
-
-def _print_counts(title: str, counts: dict[str, int]) -> None:
-    print_table(title, None, [(name.replace("_", " "), f"{count:,}") for name, count in counts.items()])
-
-
 def _print_totals(facts: dict[str, Any], title: str) -> None:
     """Print what a summary counts, and its first clusters."""
     totals = {"pages": facts["pages"], **facts["verdicts"]}
     totals |= {name: facts[name] for name in ("clusters", "problems")}
     totals |= {"repeats to fix": facts["handled"]["to_fix"]}
-    _print_counts(title, totals)
+    print_table(title, None, [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()])
     if facts["largest_clusters"]:
         rows = [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]]
         print_table("Largest clusters", ["pages", "canonical page"], rows)

@@ -52,6 +52,7 @@ def compare(
         None,
         [
             ("verdict", found.verdict.replace("_", " ")),
+            ("why", found.why),
             ("distance", f"{found.distance} of 64 bits"),
             ("similarity", f"{found.similarity:.2f}"),
             ("containment", f"{found.containment:.2f}"),
@@ -61,5 +62,5 @@ def compare(
     )
     changes = list(differences(a.main.text, b.main.text))
     more = [f"… {len(changes) - LINES:,} more"] if len(changes) > LINES else []
-    for line in [*found.why, *(line[:WIDTH] for line in changes[:LINES]), *more]:
+    for line in [*(line[:WIDTH] for line in changes[:LINES]), *more]:
         print_line(line)

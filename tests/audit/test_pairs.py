@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from scrapy_neardup.audit import pairs as module
 from scrapy_neardup.audit.explaining import Document, judge_documents
 from scrapy_neardup.audit.pairs import (
-    MAX_DISTANCE,
     SIBLINGS,
     Groups,
     choose_layout,
@@ -27,7 +26,6 @@ from scrapy_neardup.audit.pairs import (
     near_pairs,
 )  # fmt: skip
 from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import SCHEMES
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables
@@ -64,7 +62,7 @@ def crowded(count: int, seed: int) -> NDArray[np.uint64]:
     return np.unique(values)
 
 
-@pytest.mark.parametrize("distance", range(MAX_DISTANCE + 1))
+@pytest.mark.parametrize("distance", range(8))
 def test_near_pairs_are_those_of_brute_force(distance: int) -> None:
     values = crowded(1500, distance)
     assert sorted(found(values, distance)) == brute_force(values, distance)
@@ -86,7 +84,7 @@ def test_every_layout_finds_the_same(blocks: int, monkeypatch: pytest.MonkeyPatc
         st.integers(0, 2**64 - 1)
         | st.sets(st.integers(0, 63), max_size=5).map(lambda s: sum(1 << b for b in s))
     ),
-    st.integers(0, MAX_DISTANCE),
+    st.integers(0, 7),
 )
 def test_pairs_of_any_fingerprints(fingerprints: set[int], distance: int) -> None:
     values = np.array(sorted(fingerprints), np.uint64)
@@ -116,12 +114,6 @@ def test_a_prefix_that_all_share_is_no_trap() -> None:
     assert {
         (min(p), max(p)) for p in zip(places[:100].tolist(), places[100:200].tolist(), strict=True)
     } <= pairs
-
-
-@pytest.mark.parametrize("distance", [-1, MAX_DISTANCE + 1, 4])
-def test_distances_that_cannot_be_searched(distance: int) -> None:
-    with pytest.raises(ConfigurationError):
-        next(near_pairs(np.zeros(2, np.uint64), distance, layout=PermutedTables(4, 3)))
 
 
 def in_common(entries: Sequence[tuple[int, int]], most: int) -> set[tuple[int, int]]:
@@ -190,7 +182,7 @@ def each_with_each(judge: PairJudge) -> tuple[set[tuple[int, int]], set[tuple[in
 def test_all_pairs(scheme: str, distance: int) -> None:
     judge = judge_of(corpus(), scheme, distance)
     groups = Groups.of(judge.documents)
-    found = compare_all(judge, groups)
+    found = compare_all(judge)
     near, other = each_with_each(judge)
     alike, same = groups.alike.tolist(), groups.same_text.tolist()
     kinds = zip(found.a.tolist(), found.b.tolist(), found.judgement.near.tolist(), strict=True)
@@ -214,7 +206,7 @@ def test_a_large_template_costs_no_square() -> None:
     texts = [document(template(0, n), "https://a.example/") for n in range(2000)]
     judge = judge_of(texts, "simhash+anchors")
     compared: list[int] = []
-    found = compare_all(judge, Groups.of(judge.documents), advance=compared.append)
+    found = compare_all(judge, advance=compared.append)
     assert compared[-1] < 2000 * 2000 / 10
     assert {*found.a.tolist(), *found.b.tolist()} == {*range(len(texts))}  # and yet each one is met
 
@@ -240,19 +232,18 @@ def test_which_pairs_of_a_template_are_listed_depends_on_no_order() -> None:
 
 def test_rejected_pairs_are_those_that_are_alike_enough() -> None:
     judge = judge_of(corpus(), "simhash+anchors")
-    groups = Groups.of(judge.documents)
-    found = compare_all(judge, groups, least=0.5)
+    found = compare_all(judge, least=0.5)
     judgement = found.judgement
     rejected = ~judgement.near & ~judgement.template
     assert rejected.any()
     assert (judgement.similarity[rejected] >= 0.5).all()
-    assert len(compare_all(judge, groups).a) == len(found.a) - rejected.sum()
+    assert len(compare_all(judge).a) == len(found.a) - rejected.sum()
 
 
 def test_unfit_documents_take_no_part() -> None:
     texts = [document("short"), document("short"), document(text(1)), document(text(1))]
     judge = judge_of(texts, "simhash+anchors")
-    found = compare_all(judge, Groups.of(judge.documents))
+    found = compare_all(judge)
     assert (found.a.tolist(), found.b.tolist()) == ([2], [3])
 
 
@@ -269,7 +260,7 @@ def test_which_document_comes_first_is_of_no_account() -> None:
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]):
         ordered = [texts[row] for row in order]
         judge = judge_of(ordered, "simhash+anchors")
-        found = compare_all(judge, Groups.of(judge.documents))
+        found = compare_all(judge)
         found = found.take(found.judgement.near)
         names = {frozenset((order[a], order[b])) for a, b in zip(found.a, found.b, strict=True)}
         assert names == {frozenset((0, 1)), frozenset((0, 2))}

@@ -149,11 +149,11 @@ def test_worst_pairs_say_which_step_decided(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "remedy"),
     [
-        ("id1\tid2\n1\t1\n", "no column label"),
-        ("id1\tid2\tlabel\n", "no pairs"),
-        ("", "no column id1, id2, label"),
-        ("id1\tid2\tlabel\n1\t1\t7\n", "line 2"),
-        ("id1\tid2\tlabel\n1\n", "line 2"),
+        ("id1\tid2\n1\t1\n", "no table"),
+        ("id1\tid2\tlabel\n", "no table"),
+        ("", "no table"),
+        ("id1\tid2\tlabel\n1\t1\t7\n", "pair 1: "),
+        ("id1\tid2\tlabel\n1\n", "pair 1: "),
         ("id1\tid2\tlabel\n1\tnine\t3\n", "such as '1'"),
     ],
 )

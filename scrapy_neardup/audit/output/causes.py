@@ -68,19 +68,14 @@ def _parameters(split: Sequence[Url], repeats: NDArray[np.bool_], originals: lis
             pages[name].append(page)
             alike[name][(url.host, url.path, *others)].append(page)
     for name, having in pages.items():
-        again = int(repeats[having].sum())
-        if not again:
-            continue
-        compared = same = 0
-        for key, group in alike[name].items():
+        again, compared, same = [page for page in having if repeats[page]], 0, 0
+        for key, group in alike[name].items() if again else ():
             members = [complete[key], *group] if key in complete else group
             compared += len(members) - 1
             same += len(members) - len({originals[page] for page in members})
-        page = next(page for page in having if repeats[page])
-        said = (
-            f"Alone, it left the text the same in {same:,} of {compared:,} comparisons." if compared else ""
-        )
-        yield Cause("parameter", name, len(having), again, said, (page, originals[page]))
+        said = f"Alone, it left the text the same in {same:,} of {compared:,} comparisons." * bool(compared)
+        if again:
+            yield Cause("parameter", name, len(having), len(again), said, (again[0], originals[again[0]]))
 
 
 def _paths(split: Sequence[Url], repeats: NDArray[np.bool_], originals: list[int]) -> Iterator[Cause]:
@@ -92,9 +87,7 @@ def _paths(split: Sequence[Url], repeats: NDArray[np.bool_], originals: list[int
     for name, having in pages.items():
         again = [page for page in having if repeats[page] and originals[page] != page]
         # Identifiers without slashes have no path.
-        if not name or len(having) > NEARLY_ALL * len(repeats) or len(again) < usual * len(having):
-            continue
-        if again:
+        if name and again and usual * len(having) <= len(again) and len(having) <= NEARLY_ALL * len(repeats):
             sources = Counter(paths[originals[page]] for page in again)
             source, most = min(sources.items(), key=lambda each: (-each[1], each[0]))
             page = next(page for page in again if paths[originals[page]] == source)
@@ -114,6 +107,5 @@ def path_patterns(split: Sequence[Url]) -> list[str]:
             for segment in path[depth : depth + 1]:
                 many = len(values[names[page]]) > MOST_NAMES and segment and not segment.startswith("{")
                 names[page] += "/{name}" if many else f"/{segment}"
-    return [
-        f"{name}/…" if len(path) > MOST_SEGMENTS else name for name, path in zip(names, paths, strict=True)
-    ]
+    long = [len(path) > MOST_SEGMENTS for path in paths]
+    return [f"{name}/…" if more else name for name, more in zip(names, long, strict=True)]

@@ -16,9 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.audit.model import HANDLED, PAGES, VERDICTS, Audit
+from scrapy_neardup.audit.model import HANDLED, PAGES, VERDICTS, Audit, clustered
 from scrapy_neardup.audit.urls import split_url
-from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import filed_url
 
 if TYPE_CHECKING:
@@ -37,9 +36,10 @@ FILES = (
 _ROWS = 10_000
 #: Problems, and clusters, that the summary lists.
 PROBLEMS, LARGEST = 100, 20
-#: Settings that the summary shows as they are.
+#: Settings that the summary shows, beside the scheme and its seed.
 _SHOWN = (
-    "distance", "min_similarity", "drop_similarity", "verified", "extractor", "min_tokens",
+    "include_area", "exclude_area", "hosts", "distance", "min_similarity", "drop_similarity", "verified",
+    "extractor", "min_tokens",
 )  # fmt: skip
 #: Made once: `json.dumps` would make an encoder for each row.
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
@@ -90,9 +90,9 @@ def _values(table: NDArray[Any]) -> Iterator[Any]:
 
 def pages_of(pages: NDArray[Any], clusters: NDArray[Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``pages.jsonl``: all pages in the order of their URLs."""
-    urls, names, sizes = pages["url"], PAGES.names or (), clusters["size"]
+    urls, sizes = pages["url"], clusters["size"]
     for row in _values(pages):
-        page = dict(zip(names, row, strict=True))
+        page = dict(zip(PAGES.names or (), row, strict=True))
         inside, compared = page["cluster"] >= 0, not math.isnan(page["similarity"])
         yield {
             "url": page["url"],
@@ -114,15 +114,12 @@ def pages_of(pages: NDArray[Any], clusters: NDArray[Any]) -> Iterator[dict[str, 
 
 def clusters_of(pages: NDArray[Any], clusters: NDArray[Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``clusters.jsonl``: the largest first; of the members the canonical page first."""
-    urls = pages["url"]
-    rows = np.flatnonzero(pages["cluster"] >= 0)
-    rows = rows[np.lexsort((pages["rank"][rows], pages["cluster"][rows]))]
-    ends = np.cumsum(clusters["size"]).tolist()
-    for number, (canonical, size, *counts) in enumerate(_values(clusters)):
-        members = urls[rows[ends[number] - size : ends[number]]].tolist()
+    urls, ends = pages["url"][clustered(pages)], np.cumsum(clusters["size"]).tolist()
+    for number, (_, size, *counts) in enumerate(_values(clusters)):
+        members = urls[ends[number] - size : ends[number]].tolist()
         yield {
             "cluster": number,
-            "canonical": urls[canonical],
+            "canonical": members[0],
             "size": size,
             **dict(zip(("exact", "near", "part", "revisit"), counts, strict=True)),
             "hosts": len({split_url(url).host for url in members}),
@@ -145,8 +142,7 @@ def pairs_of(audit: Audit) -> Iterator[dict[str, Any]]:
 
 
 def _problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
-    for file, place, reason in audit.problems:
-        yield {"file": file, "place": place, "reason": reason}
+    return (dict(zip(("file", "place", "reason"), each, strict=True)) for each in audit.problems)
 
 
 def dropped(audit: Audit) -> list[str]:
@@ -161,10 +157,9 @@ def dropped(audit: Audit) -> list[str]:
     urls, kept = pages["url"], pages["canonical"]
     found = repeating(pages, audit.settings)
     for row in np.flatnonzero(found & (pages["verdict"] != "exact")).tolist():
-        found[row] = not (
-            only_numbers_differ(urls[row], urls[kept[row]])
-            and numbers_in(audit.text(row) or "") != numbers_in(audit.text(kept[row]) or "")
-        )
+        if only_numbers_differ(urls[row], urls[kept[row]]):
+            one, other = (numbers_in(audit.text(each) or "") for each in (row, kept[row]))
+            found[row] = one == other
     # A name stays if any page of it does. A revisit is the text of its canonical page once more.
     names: dict[bool, set[str]] = {True: set(), False: set()}
     for url, repeat in zip(urls.tolist(), found.tolist(), strict=True):
@@ -211,7 +206,6 @@ def summarise(audit: Audit) -> dict[str, Any]:
 
     pages, urls = audit.pages, audit.pages["url"]
     repeats = pages["handled"][np.isin(pages["verdict"], ("exact", "near"))]
-    kinds, counts = np.unique(audit.pairs["kind"], return_counts=True)
     return {
         "version": __version__,
         "settings": settings_of(audit.settings),
@@ -230,7 +224,7 @@ def summarise(audit: Audit) -> dict[str, Any]:
             for each in audit.boilerplate
         ],
         "clusters": len(audit.clusters),
-        "pairs": dict(zip(kinds.tolist(), counts.tolist(), strict=True)),
+        "pairs": dict(sorted(Counter(audit.pairs["kind"].tolist()).items())),
         "skipped": audit.skipped,
         "problems": len(audit.problems),
         "first_problems": [*islice(_problems_of(audit), PROBLEMS)],
@@ -256,50 +250,6 @@ def _hosts(pages: NDArray[Any]) -> list[dict[str, Any]]:
 
 def settings_of(settings: AuditOptions) -> dict[str, Any]:
     """Return what an audit was asked for."""
-    listed = ("include_area", "exclude_area", "hosts")
-    return {
-        "scheme": settings.loaded_scheme.name,
-        "seed": settings.header.seed,
-        **{name: list(getattr(settings, name)) for name in listed},
-        **{name: getattr(settings, name) for name in _SHOWN},
-    }
-
-
-#: What may have become of a page that was or is to fix: it is in the crawl no more; it now names its
-#: canonical page, or asks not to be indexed; it repeats no page now; it repeats one, and was not in the
-#: earlier crawl, or was and had nothing to fix; it repeats a page as before.
-CHANGES = ("gone", "handled", "rewritten", "new_page", "now_repeats", "stays")
-
-
-def changes(earlier: Path, later: Path) -> Iterator[dict[str, str | None]]:
-    """Yield what became of repeats between the audits in two directories, by URL; one of `CHANGES` each.
-
-    A URL that several pages have is to fix if one of them is. Raises `ConfigurationError`.
-    """
-    old, new = _repeats(earlier), _repeats(later)
-    for url in sorted(old.keys() | new.keys()):
-        (was_to_fix, before), (is_to_fix, now) = (each.get(url, (False, None)) for each in (old, new))
-        if was_to_fix:
-            left = "handled" if now else "rewritten"
-            change = "gone" if url not in new else "stays" if is_to_fix else left
-        elif is_to_fix:
-            change = "now_repeats" if url in old else "new_page"
-        else:
-            continue
-        yield {"url": url, "change": change, "before": before, "now": now}
-
-
-def _repeats(directory: Path) -> dict[str, tuple[bool, str | None]]:
-    """Return by URL whether a page of the audit in *directory* is to fix, and which page it repeats."""
-    found: dict[str, tuple[bool, str | None]] = {}
-    try:
-        with (directory / "pages.jsonl").open(encoding="utf-8") as file:
-            for page in map(json.loads, file):
-                url = filed_url(page["url"]) if is_url(page["url"]) else page["url"]
-                repeats = page["canonical"] if page["verdict"] in ("exact", "near") else None
-                to_fix = repeats is not None and page["handled"] is None
-                if to_fix or url not in found:
-                    found[url] = to_fix, repeats
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ConfigurationError(f"There is no audit of this version in {directory} ({error!r}).") from None
-    return found
+    found = {name: getattr(settings, name) for name in _SHOWN}
+    found = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    return {"scheme": settings.loaded_scheme.name, "seed": settings.header.seed, **found}

@@ -1,7 +1,7 @@
 """One HTML file that shows what a crawl repeats. It opens from disk and needs no network.
 
-Figures and tables of all pages stand in the page. Clusters are data for its program: blocks of JSON, as gzip
-in base64, which cannot close a tag; last come the texts, as many as there is room for.
+Figures and tables stand in the page. Clusters are data for its program: blocks of JSON, as gzip in base64,
+which cannot close a tag; last come the texts, as many as there is room for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_neardup.audit.arrays import places
-from scrapy_neardup.audit.model import NO_DISTANCE
+from scrapy_neardup.audit.model import NO_DISTANCE, clustered
 from scrapy_neardup.audit.urls import split_url
 
 from .causes import find_causes
@@ -61,13 +61,10 @@ class Limits(NamedTuple):
     texts: int = 2_000_000
 
 
-def write_report(
-    path: str | os.PathLike[str], audit: Audit, limits: Limits | None = None, *, sample: str = ""
-) -> None:
+def write_report(path: str | os.PathLike[str], audit: Audit, limits: Limits | None = None) -> None:
     """Write the report of *audit* to the file *path*; the same bytes for the same results.
 
-    What is beyond the *limits* is counted, not listed, and the report says so; it also says what the pages
-    are a *sample* of. The file appears, or takes the place of another, once it is complete. Raises OSError.
+    What is beyond the *limits* is counted, not listed, and the report says so. Raises OSError.
     """
     limits = limits or Limits()
     static = files(__package__).joinpath("static")
@@ -79,9 +76,8 @@ def write_report(
     room = limits.size - limits.texts - len(style) - len(program) - sum(map(len, parts.values()))
     blocks = list(_blocks("pages", _listed(audit, rows), 1000, room))
     rows = rows[: blocks[-1][0] if blocks else 0]
-    notes = [f'<p class="note">{each}</p>' for each in (_escaped(sample), _left_out(audit, rows)) if each]
     head = Template(static.joinpath("report.html").read_text("utf-8")).substitute(
-        parts, style=style, style_hash=_hash(style), program_hash=_hash(program), notes="".join(notes)
+        parts, style=style, style_hash=_hash(style), program_hash=_hash(program), notes=_left_out(audit, rows)
     )
     # The program runs at once, while the texts, most of the file, are still read.
     pieces = [head, *(piece for _, piece in blocks), _block("page-blocks", len(blocks))]
@@ -110,13 +106,10 @@ def _parts(audit: Audit, limits: Limits) -> dict[str, str]:
     totals |= {"clusters": len(audit.clusters), "repeats to fix": facts["handled"]["to_fix"]}
     urls = pages["url"].tolist()
     causes = find_causes(
-        [split_url(url) for url in urls],
-        np.isin(pages["verdict"], ("exact", "near")),
-        pages["canonical"],
+        [split_url(url) for url in urls], np.isin(pages["verdict"], ("exact", "near")), pages["canonical"]
     )
     settings = {name: value for name, value in facts["settings"].items() if value not in (None, [])}
     settings |= {"repeats": facts["handled"], "version": facts["version"]}
-    boilerplate = facts["boilerplate"]
     clusters = audit.clusters[["canonical", "size", "near", "exact"]][: limits.rows].tolist()
     rows: dict[str, tuple[str, list[tuple[object, ...]]]] = {
         "hosts": ("Host, ,Pages,Repeats,Share", [
@@ -131,17 +124,19 @@ def _parts(audit: Audit, limits: Limits) -> dict[str, str]:
         "plain_clusters": (
             "Canonical page,Pages,Near,Exact", [(_link(urls[row]), *counts) for row, *counts in clusters]
         ),
-        "boilerplate": ("Host,Paragraphs,Pages,Such as", [tuple(row.values()) for row in boilerplate]),
+        "boilerplate": (
+            "Host,Paragraphs,Pages,Such as", [tuple(each.values()) for each in facts["boilerplate"]]
+        ),
         "settings": ("Setting,Value", [(key.replace("_", " "), _said(settings[key])) for key in settings]),
         "sources": ("Source,Kind,Pages", [(*each, pages) for each, pages in audit.inputs]),
         "problems": ("Source,Place,Problem", [*audit.problems]),
     }  # fmt: skip
-    tables = {name: _table(heads.split(","), table, limits.rows) for name, (heads, table) in rows.items()}
-    figures = "".join(
+    figures = (
         f'<div><dt>{name}</dt><dd data-figure="{name}">{number:,}</dd></div>'
         for name, number in totals.items()
     )
-    return {"headline": says, "bar": _bar(verdicts), "totals": figures, **tables}
+    tables = {name: _table(heads.split(","), table, limits.rows) for name, (heads, table) in rows.items()}
+    return {"headline": says, "bar": _bar(verdicts), "totals": "".join(figures), **tables}
 
 
 class _Html(str):
@@ -178,16 +173,13 @@ def _bar(counts: dict[str, int]) -> _Html:
     """Return a line of stacked parts."""
     numbers = [counts[name] for name in _PARTS]
     ends = [0.0, *(np.cumsum(numbers) * 100 / max(sum(numbers), 1)).tolist()]
-    parts = [
-        f'<rect class="{name}" x="{start:.3f}%" width="{end - start:.3f}%" height="100%">'
-        f"<title>{number:,} {_PARTS[name]}</title></rect>"
-        for name, number, (start, end) in zip(_PARTS, numbers, pairwise(ends), strict=True)
-        if number
-    ]
-    label = ", ".join(
-        f"{number:,} {_PARTS[name]}" for name, number in zip(_PARTS, numbers, strict=True) if number
-    )
-    return _Html(f'<svg class="line" role="img" aria-label="{label}">{"".join(parts)}</svg>')  # fmt: skip
+    parts, said = "", []
+    for name, number, (start, end) in zip(_PARTS, numbers, pairwise(ends), strict=True):
+        if number:
+            said.append(f"{number:,} {_PARTS[name]}")
+            place = f'x="{start:.3f}%" width="{end - start:.3f}%" height="100%"'
+            parts += f'<rect class="{name}" {place}><title>{said[-1]}</title></rect>'
+    return _Html(f'<svg class="line" role="img" aria-label="{", ".join(said)}">{parts}</svg>')
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[object]], most: int) -> str:
@@ -209,11 +201,9 @@ def _cell(head: str, value: object) -> str:
 
 def _members(audit: Audit, limits: Limits) -> NDArray[np.int64]:
     """Return the rows of the pages to list: of the largest clusters first, the canonical page first."""
-    pages = audit.pages
-    members = np.flatnonzero(pages["cluster"] >= 0)
-    labels = pages["cluster"][members]
-    order = np.lexsort((pages["rank"][members], pages["canonical"][members] != members, labels))
-    found: NDArray[np.int64] = members[order][places(labels[order]) < limits.of_cluster][: limits.pages]
+    rows = clustered(audit.pages)
+    labels = audit.pages["cluster"][rows]
+    found: NDArray[np.int64] = rows[places(labels) < limits.of_cluster][: limits.pages]
     return found
 
 
@@ -248,9 +238,9 @@ def _left_out(audit: Audit, rows: NDArray[np.int64]) -> str:
         return ""
     clusters = len(np.unique(audit.pages["cluster"][rows]))
     return (
-        f"So that a browser can open it, this report lists {len(rows):,} of {every:,} pages of clusters, in "
-        f"{clusters:,} of {len(audit.clusters):,} clusters, the largest first. All are in clusters.jsonl. "
-        "Figures, hosts and causes are of all pages."
+        f'<p class="note">So that a browser can open it, this report lists {len(rows):,} of {every:,} pages '
+        f"of clusters, in {clusters:,} of {len(audit.clusters):,} clusters, the largest first. All are in "
+        "clusters.jsonl. Figures, hosts and causes are of all pages.</p>"
     )
 
 

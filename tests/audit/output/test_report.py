@@ -95,6 +95,7 @@ def test_most_of_a_huge_cluster_is_left_out_and_its_canonical_page_is_not(tmp_pa
     )
     data.clusters["canonical"][0] = 4
     data.pages["canonical"][1:6] = 4
+    data.pages["rank"][4] = -1
     write_report(path, data, Limits(of_cluster=3))
     assert [page[0][-1] for page in joined(path, "pages")] == ["4", "1", "2", "0", "6"]
     assert "lists 5 of 7 pages of clusters, in 2 of 2 clusters" in path.read_text()
