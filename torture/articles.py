@@ -33,12 +33,6 @@ _LANGUAGES = {
     "it": ("di e il la che in a per un è del non sono una i si le con da della al dei come ha più anche lo alla ma "
            "delle nel gli su se o dal questo dalla nella ai suo alle fra due tutti era dopo anni prima loro stato",
            "ba ca de fo gia lu mo na pe que ro sa ti vi zione tà mente ino oso ista ghe"),
-    "pt": ("de a o que e do da em um para com não uma os no se na por mais as dos como mas ao ele das à seu sua ou "
-           "quando muito nos já eu também só pelo pela até isso ela entre depois sem mesmo aos seus quem nas me esse",
-           "ba ca de fo gra ju lha mo na pe que ro sa ti vi ção dade mente eiro oso ista"),
-    "nl": ("de van het een en in is dat op te voor met die niet zijn aan er ook als bij om door naar uit over maar "
-           "dan nog hij ze wordt tot meer was heeft geen deze hun zo kan jaar al worden twee moet wel werd of ik",
-           "be ge ver stad huis licht bos maan ter ing heid ig lijk tijd raad werk land bouw stroom"),
     "pl": ("w i na z się nie do to że jest o jak od za po są dla ale przez tym co tak przy oraz tylko czy może być "
            "ich jego już był było które który która roku lat tego przed bardzo także ma bez między gdzie po nad",
            "bo cza do gra ka le mi no po ra sta tu wa zy ność owy ski anie enie arz ek"),
@@ -51,9 +45,6 @@ _LANGUAGES = {
     "ar": ("في من على إلى أن عن التي الذي مع هذا هذه كان قد بعد ما لا كل بين ذلك عند أو ثم كما حتى قال خلال لم أي "
            "قبل منذ حيث هو هي كانت عام يوم غير أكثر تم إن به لها له فيها",
            "با تا جا دا را سا شا عا فا قا كا لا ما نا وا يا ية ون ات ين"),
-    "ko": ("이 그 저 것 수 등 및 또 더 그리고 하지만 있다 없다 했다 한다 위해 대한 통해 지난 오는 이번 모든 많은 "
-           "새로운 같은 다른 함께 따라 때문에 밝혔다 말했다 전했다 예정이다 가장 매우 이미 아직",
-           "가 나 다 라 마 바 사 아 자 차 카 타 파 하 기 시 도 부 주 인 을 에서 으로"),
     "zh": ("的 了 在 是 和 有 不 这 也 他 人 上 们 为 中 就 到 大 以 要 与 对 说 年 会 从 被 还 将 其 后 等",
            "市 政 府 港 口 项 目 花 河 学 校 老 师 春 天 工 程 开 始 居 民 欢 迎 音 乐 票 价 列 车 桥 海 山 城 街 道 "
            "店 铺 新 书 作 家 画 展 馆 员 医 院 研 究 水 电 路 灯 夜 晚 早 晨 雨 雪 风 暴 农 场 米 面 茶 酒 鱼 肉 果"),

@@ -75,8 +75,7 @@ class Crawled:
     stored: Counter[str] = field(default_factory=Counter)
     #: URLs whose download failed, with the error: Scrapy's doing, such as bodies that are too large.
     failed: dict[str, str] = field(default_factory=dict)
-    #: What the package said of each page, and the URL that it was taken for a copy of.
-    verdicts: dict[str, str] = field(default_factory=dict)
+    #: The URL that each page was taken for a copy of.
     matches: dict[str, str] = field(default_factory=dict)
     #: Seconds from the download of each page to its callback.
     waits: dict[str, float] = field(default_factory=dict)
@@ -124,7 +123,6 @@ class PagesSpider(Spider):
         url, crawled = response.meta["asked"], self.crawled
         crawled.called[url] += 1
         crawled.waits[url] = time.monotonic() - response.meta["downloaded"]
-        crawled.verdicts[url] = response.meta.get("neardup_verdict", "")
         if "neardup_match" in response.meta:
             crawled.matches[url] = response.meta["neardup_match"]["url"]
         # An item whose values come with the request would be kept whatever its page repeats.
@@ -143,20 +141,7 @@ def crawl(
     **arguments: Any,
 ) -> Crawled:
     """Crawl *urls* in this process, one after another as far as the settings say so."""
-    return asyncio.run(crawl_here(urls, answer, settings, spider=spider, **arguments))
-
-
-async def crawl_here(
-    urls: Iterable[str],
-    answer: Callable[[str], Answer],
-    settings: dict[str, Any] | None = None,
-    *,
-    spider: type[Spider] = PagesSpider,
-    **arguments: Any,
-) -> Crawled:
-    """Do what `crawl` does, in the event loop that runs."""
     crawled = Crawled()
-    crawler = Crawler(spider, {**SETTINGS, **(settings or {})})
 
     def downloaded(request: Request) -> None:
         request.meta["downloaded"] = time.monotonic()
@@ -167,10 +152,14 @@ async def crawl_here(
     def scraped(item: Any, response: Response) -> None:
         crawled.stored[response.meta["asked"]] += 1
 
-    crawler.signals.connect(downloaded, signals.response_downloaded)
-    crawler.signals.connect(scraped, signals.item_scraped)
-    with crawled.loop:
-        await crawler.crawl_async(urls=urls, answer=answer, crawled=crawled, **arguments)
-    assert crawler.stats is not None
-    crawled.stats = crawler.stats.get_stats()
+    async def run() -> None:
+        crawler = Crawler(spider, {**SETTINGS, **(settings or {})})
+        crawler.signals.connect(downloaded, signals.response_downloaded)
+        crawler.signals.connect(scraped, signals.item_scraped)
+        with crawled.loop:
+            await crawler.crawl_async(urls=urls, answer=answer, crawled=crawled, **arguments)
+        assert crawler.stats is not None
+        crawled.stats = crawler.stats.get_stats()
+
+    asyncio.run(run())
     return crawled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import pickle
+from multiprocessing import Pipe
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from tests.index.conformance import reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.connection import Connection
 
     from scrapy_neardup.index import Documents, Index
     from scrapy_neardup.index.reservation import Reservation
@@ -93,36 +94,30 @@ class Peer:
     """A `Side` in a fork of this process."""
 
     def __init__(self, opened: Callable[[], Index]) -> None:
-        there, answer = os.pipe(), os.pipe()
+        self._there, here = Pipe()
         if not os.fork():
-            os.close(there[1])
-            os.close(answer[0])
-            _be_peer(opened, there[0], answer[1])
-        os.close(there[0])
-        os.close(answer[1])
-        self._to, self._from = os.fdopen(there[1], "wb"), os.fdopen(answer[0], "rb")
+            self._there.close()
+            _be_peer(opened, here)
+        here.close()
 
     def __call__(self, *command: Any) -> Any:
-        pickle.dump(command, self._to)
-        self._to.flush()
-        done, answer = pickle.load(self._from)
+        self._there.send(command)
+        done, answer = self._there.recv()
         if not done:
             raise Wrong(f"{command[0]} in another process: {answer}")
         return answer
 
 
-def _be_peer(opened: Callable[[], Index], commands: int, answers: int) -> None:
+def _be_peer(opened: Callable[[], Index], commands: Connection) -> None:
     side: Side | None = None
-    with os.fdopen(commands, "rb") as reading, os.fdopen(answers, "wb") as writing:
-        while True:
-            try:
-                command = pickle.load(reading)
-            except EOFError:
-                os._exit(0)
-            try:
-                side = side or Side(opened)
-                answer = True, side(*command)
-            except BaseException as error:  # noqa: BLE001
-                answer = False, repr(error)
-            pickle.dump(answer, writing)
-            writing.flush()
+    while True:
+        try:
+            command = commands.recv()
+        except EOFError:
+            os._exit(0)
+        try:
+            side = side or Side(opened)
+            answer = True, side(*command)
+        except BaseException as error:  # noqa: BLE001
+            answer = False, repr(error)
+        commands.send(answer)

@@ -10,7 +10,7 @@ import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from tests.helpers.commands import COMMAND
+from tests.helpers.processes import COMMAND
 from torture.articles import LANGUAGES, article, page_of, real_pages
 from torture.crawling import Answer, Crawled, crawl
 from torture.exercise import Exercise, Round
