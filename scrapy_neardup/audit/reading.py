@@ -75,12 +75,18 @@ class Reader:
     What is no text to sign, such as HTML once it is extracted, is added to *store*.
     """
 
-    def __init__(self, store: Sink, settings: AuditOptions, advance: Callable[[Origin, int], None]) -> None:
+    def __init__(
+        self,
+        store: Sink,
+        settings: AuditOptions,
+        advance: Callable[[Origin, int], None],
+        filer: Filer | None = None,
+    ) -> None:
         self._store = store
         self._settings = settings
         self._advance = advance
         self._done = 0
-        self._filer = Filer(settings.fingerprinter, settings.header)
+        self._filer = filer or Filer(settings.fingerprinter, settings.header)
         self._options = Options(settings.text_field, settings.url_field, settings.base_url)
         self._workers: extraction.Workers | None = None
         self._extracting: deque[tuple[StoredPage, Future[extraction.Extraction]]] = deque()
@@ -165,7 +171,7 @@ class Reader:
         settings = self._settings
         if self._workers is None:
             self._workers = extraction.Workers(
-                settings.fingerprinter,
+                self._filer.fingerprinter,
                 settings.extractor,
                 processes=settings.processes,
                 timeout=settings.extract_timeout,

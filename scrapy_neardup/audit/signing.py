@@ -75,6 +75,8 @@ class Filed(NamedTuple):
     headline: bytes | None = None
     paragraphs: bytes | None = None
     text: bytes | None = None
+    #: In place of all that, see `Filer.signatures`.
+    signature: Signature | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ class Filer:
 
     fingerprinter: Fingerprinter
     header: Header
+    #: Whether bare signatures are wanted, which are compared with an index.
+    signatures: bool = False
 
     def __call__(self, texts: Sequence[Unsigned]) -> list[Filed]:
         """Sign texts and file them."""
@@ -102,6 +106,8 @@ class Filer:
         urls: Sequence[str],
     ) -> list[Filed]:
         """File *texts* with their *signatures*, the *titles* of their pages and *urls* that say the site."""
+        if self.signatures:
+            return [Filed("", None, None, signature=each) for each in signatures]
         documents = entries(signatures, urls, self.header)
         found = []
         for number, (signature, text, title) in enumerate(zip(signatures, texts, titles, strict=True)):

@@ -12,6 +12,7 @@ from scrapy_neardup import __version__
 from .audit import audit
 from .compare import compare
 from .evaluate import evaluate
+from .filter import filter_
 from .index import index
 from .output import Commands
 
@@ -25,5 +26,5 @@ def main() -> None:
     """Near-duplicates of a crawl: audit it, look after the index, compare, evaluate."""
 
 
-for _command in (audit, compare, index, evaluate):
+for _command in (audit, compare, evaluate, filter_, index):
     main.add_command(_command)

@@ -163,7 +163,7 @@ class Stream:
         self._barren = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        with open_regular(self._path) as file, _decompressed(file) as content:
+        with open_regular(self._path) as file, decompressed(file) as content:
             while chunk := content.read1(_CHUNK):
                 self._count(len(chunk))
                 yield chunk
@@ -173,7 +173,7 @@ class Stream:
 
         Blank lines are yielded if *blank* says so.
         """
-        with open_regular(self._path) as file, _decompressed(file) as content:
+        with open_regular(self._path) as file, decompressed(file) as content:
             for number in count(1):
                 line = content.readline(MAX_RECORD + 1)
                 if not line:
@@ -219,14 +219,14 @@ def head(path: Path) -> bytes:
 
 def read_whole(path: Path, limit: int = MAX_RECORD) -> bytes:
     """Return the decompressed content of a file; raises `Unreadable` if it is over *limit* bytes."""
-    with open_regular(path) as file, _decompressed(file) as content:
+    with open_regular(path) as file, decompressed(file) as content:
         whole = content.read(limit + 1)
     if len(whole) > limit:
         raise Unreadable(f"{path.name} has more than {limit} bytes")
     return whole
 
 
-def _decompressed(file: IO[bytes]) -> gzip.GzipFile | bz2.BZ2File:
+def decompressed(file: IO[bytes]) -> gzip.GzipFile | bz2.BZ2File:
     magic = file.read(3)
     file.seek(0)
     if magic.startswith(b"\x1f\x8b"):

@@ -1,0 +1,151 @@
+"""A new batch of documents against a corpus: what it repeats of an index is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_neardup.detector import Detector
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.extraction import load_extractor
+from scrapy_neardup.index import open_index
+from scrapy_neardup.matching.items import ItemNotes, RepeatedItems, unpack
+
+from .model import Input
+from .reading import Reader
+from .settings import AuditOptions
+from .signing import Filer
+from .sources import find_sources
+from .sources.copying import copier
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from .sources.records import Origin
+    from .store import StoredPage
+
+
+class Repeat(NamedTuple):
+    """A record that was left out: where it stands, its URL, and what it repeats."""
+
+    file: str
+    place: str
+    url: str
+    verdict: str
+    match: str
+    similarity: float
+
+
+class Filtered(NamedTuple):
+    """What became of a batch."""
+
+    repeats: list[Repeat]
+    #: How many records were read, and how many of them have no text to judge and were kept, by reason.
+    records: int
+    unjudged: Counter[str]
+
+
+def filter_against(
+    source: str | os.PathLike[str],
+    against: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    add: bool = False,
+    watch: Callable[[str, int, Origin | None], None] = lambda what, done, where: None,
+    **options: Any,
+) -> Filtered:
+    """Copy *source* to *out* without the records that repeat a document of the index *against*.
+
+    *source* is a file of JSON lines, Parquet or WARC; *options* are those of `AuditOptions`. With *add* what
+    is kept is filed in the index, so that later records of the batch are compared with it, too; an index
+    that does not exist is begun. A record that cannot be read or judged is kept. *out* appears when it is
+    complete.
+
+    Raises `SourceUnavailable`, `ConfigurationError`, `IndexUnavailable`, `IndexMismatch`.
+    """
+    (found,) = find_sources([source])
+    copy, target = copier(found.kind, found.path), Path(out)
+    if target.exists() and target.samefile(found.path):
+        raise ConfigurationError(f"{target} is the batch itself: name another file.")
+    settings = AuditOptions(**options)
+    if not add:
+        open_index(against, None).close()  # raises if there is none
+    how = {name: options[name] for name in ("scheme", "tables", "features") if name in options}
+    extractor = settings.area.identity(load_extractor(settings.extractor).identity)
+    with Detector.open(against, extractor=extractor, min_tokens=settings.min_tokens, **how) as detector:
+        batch = _Batch(detector, add)
+        filer = Filer(detector.fingerprinter, detector.index.header, signatures=True)
+        reader = Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer)
+        with closing(reader), closing(reader.signed([Input(str(found.path), found.kind)])) as pages:
+            for page in pages:
+                batch.add(page)
+    # The index is closed, and so on disk: nothing is left out for the sake of what is lost.
+    part = target.with_name(f"{target.stem}.part{target.suffix}")
+    copy(found.path, part, {each.place for each in batch.repeats})
+    part.replace(target)
+    return Filtered(batch.repeats, batch.records, batch.unjudged)
+
+
+class _Batch:
+    """Judges the records of a batch one after the other; it is where `Reader` puts its pages."""
+
+    directory = None
+
+    def __init__(self, detector: Detector, add: bool) -> None:
+        self._detector, self._add = detector, add
+        self._notes = ItemNotes()
+        self.repeats: list[Repeat] = []
+        self.records = 0
+        self.unjudged = Counter[str]()
+
+    def has(self, origin: Origin, stamp: str) -> bool:
+        self.records += 1
+        return False
+
+    def add_problem(self, root: str, origin: Origin, reason: str) -> None:
+        self.unjudged["broken"] += 1
+
+    def add_skipped(self, root: str, reason: str, count: int) -> None:
+        self.unjudged[reason] += count
+
+    def add(self, page: StoredPage) -> None:
+        """Judge a page, and file it if it is to be."""
+        record = page.record
+        signature = page.filed.signature if page.filed is not None else None
+        if signature is None:
+            self.unjudged[page.reason or "no text"] += 1
+            return
+        items = unpack(record.note)
+        beside: frozenset[tuple[str, bytes]] = frozenset()
+        while True:
+            if self._add:
+                verdict = self._detector.reserve(signature, record.url, beside=beside)
+            else:
+                verdict = self._detector.check(signature, record.url)
+            if verdict.kind in ("too_short", "wall"):
+                self.unjudged[verdict.kind.replace("_", " ")] += 1
+            if verdict.repeats is None or not (verdict.is_duplicate or verdict.unchanged):
+                break
+            repeated = RepeatedItems(self._notes, verdict.repeats())
+            if not items or repeated.find(items[0], several=False) != "differs":
+                assert verdict.url is not None
+                assert verdict.similarity is not None
+                self.repeats.append(
+                    Repeat(
+                        str(record.origin.path),
+                        record.origin.place,
+                        record.url,
+                        verdict.kind,
+                        verdict.url,
+                        verdict.similarity,
+                    )
+                )
+                break
+            if not self._add:
+                break
+            beside |= repeated.compared  # its item says something else: it is filed beside them
+        if verdict.reservation is not None:
+            verdict.reservation.confirm(note=record.note)

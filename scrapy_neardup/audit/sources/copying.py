@@ -1,0 +1,75 @@
+"""Copies a source without some of its records, in the format that it has."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from typing import IO, TYPE_CHECKING, Any
+
+from .records import SourceUnavailable, decompressed, open_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+_CHUNK = 1 << 20
+_ROWS = 256
+
+
+def copier(kind: str, path: Path) -> Callable[[Path, Path, Collection[str]], None]:
+    """Return what copies a file of this *kind*: it takes the file, the copy, and the places to leave out.
+
+    Raises `SourceUnavailable` for a kind that cannot be copied.
+    """
+    if kind not in _COPIERS:
+        raise SourceUnavailable(f"{path} cannot be copied in part: use JSON lines, Parquet or WARC.")
+    return _COPIERS[kind]
+
+
+def _copy_lines(path: Path, out: Path, places: Collection[str]) -> None:
+    number, wanted, begins = 0, True, True
+    with open_regular(path) as file, decompressed(file) as lines, _packed(out) as kept:
+        while part := lines.readline(_CHUNK):
+            if begins:
+                number += 1
+                wanted = f"line {number}" not in places
+            begins = part.endswith(b"\n")
+            if wanted:
+                kept.write(part)
+
+
+def _packed(out: Path) -> IO[bytes]:
+    packers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+    stream: IO[bytes] = packers.get(out.suffix, open)(out, "wb")
+    return stream
+
+
+def _copy_rows(path: Path, out: Path, places: Collection[str]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table, number = pq.ParquetFile(path), 0
+    with pq.ParquetWriter(out, table.schema_arrow) as kept:
+        for batch in table.iter_batches(_ROWS):
+            rows = range(number + 1, number + 1 + batch.num_rows)
+            kept.write_batch(batch.filter(pa.array([f"row {row}" not in places for row in rows])))
+            number += batch.num_rows
+
+
+def _copy_records(path: Path, out: Path, places: Collection[str]) -> None:
+    from fastwarc import ArchiveIterator
+
+    with open_regular(path) as file:
+        starts = [record.stream_pos for record in ArchiveIterator(file, parse_http=False)]
+    if len({*starts}) < len(starts):
+        raise SourceUnavailable(f"{path} is compressed as a whole: compress each record by itself.")
+    ends = [*starts[1:], path.stat().st_size]
+    with path.open("rb") as file, out.open("wb") as kept:
+        for start, end in zip(starts, ends, strict=True):
+            if f"byte {start}" not in places:
+                file.seek(start)
+                for at in range(start, end, _CHUNK):
+                    kept.write(file.read(min(_CHUNK, end - at)))
+
+
+_COPIERS = {"json lines": _copy_lines, "parquet": _copy_rows, "warc": _copy_records}

@@ -1,0 +1,129 @@
+"""A batch comes out without what an index has, in its own format; what cannot be judged is kept."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from scrapy_neardup import Detector
+from scrapy_neardup.audit.filter import filter_against
+from scrapy_neardup.audit.sources import open_sources
+from scrapy_neardup.audit.sources.records import CrawledPage, SourceUnavailable
+from scrapy_neardup.cli import main
+from scrapy_neardup.errors import ConfigurationError, NearDupError
+from tests.audit.sources.archives import http, record, write_warc
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def text(seed: int, words: int = 90) -> str:
+    dice = random.Random(seed)
+    return " ".join("".join(dice.choices("abcdefghijklmnop", k=6)) for _ in range(words))
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """An index with the texts 0 to 9."""
+    with Detector.open(tmp_path / "corpus") as detector:
+        for number in range(10):
+            detector.add(text(number), url=f"https://corpus.example/{number}")
+    return tmp_path / "corpus"
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=4)
+    elif ".warc" in path.name:
+        pages = [record("response", row["url"], http(f"<p>{row['text']}.".encode())) for row in rows]
+        write_warc(path, [record("warcinfo", "", b"software: test\r\n"), *pages])
+    else:
+        content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def urls(path: Path) -> list[str]:
+    return [page.url for page in open_sources([path]) if isinstance(page, CrawledPage)]
+
+
+@pytest.mark.parametrize("name", ["b.jl", "b.jsonl.gz", "b.parquet", "b.warc", "b.warc.gz"])
+def test_what_the_index_has_is_left_out_and_all_else_copied_as_it_is(
+    name: str, corpus: Path, tmp_path: Path
+) -> None:
+    numbers = [0, 20, 1, 21, 22, 2, 20, 23]
+    rows = [{"url": f"https://new.example/{place}", "text": text(n)} for place, n in enumerate(numbers)]
+    batch, out = write(tmp_path / name, rows), tmp_path / f"out-{name}"
+    found = filter_against(batch, corpus, out)
+    left = [0, 2, 5]
+    assert [each.url[-1] for each in found.repeats] == [str(place) for place in left]
+    assert [each.match[-1] for each in found.repeats] == ["0", "1", "2"]
+    expected = [row for place, row in enumerate(rows) if place not in left]
+    assert urls(out) == [row["url"] for row in expected]
+    if name == "b.jl":
+        assert out.read_bytes() == write(tmp_path / "expected.jl", expected).read_bytes()
+    elif name == "b.parquet":
+        assert pq.read_table(out).equals(pa.Table.from_pylist(expected))
+    # Without --add nothing is stored; with it, later records of the batch are compared with earlier ones.
+    assert filter_against(batch, corpus, out)._replace(records=0) == found._replace(records=0)
+    assert [each.url[-1] for each in filter_against(batch, corpus, out, add=True).repeats] == [
+        "0",
+        "2",
+        "5",
+        "6",
+    ]
+    assert len(filter_against(batch, corpus, out).repeats) == len(rows)
+    assert not urls(out)
+
+
+def test_an_item_is_left_out_only_if_the_one_that_it_repeats_says_the_same(tmp_path: Path) -> None:
+    sizes = [
+        {"url": f"https://shop.example/{n}", "text": text(1, 300), "size": n % 3, "price": "9.90"}
+        for n in range(9)
+    ]
+    out = tmp_path / "kept.jl"
+    found = filter_against(write(tmp_path / "b.jl", sizes), tmp_path / "index", out, add=True)
+    assert urls(out) == [row["url"] for row in sizes[:3]]
+    assert len(found.repeats) == 6
+    assert not filter_against(
+        write(tmp_path / "c.jl", [dict(sizes[0], url="https://shop.example/x", price="8.90")]),
+        tmp_path / "index",
+        out,
+    ).repeats
+
+
+def test_what_cannot_be_read_or_judged_is_kept_and_counted(corpus: Path, tmp_path: Path) -> None:
+    lines = [b"{", b'{"url": "https://new.example/1", "text": "short"}', b"", b"[]", b"\xff"]
+    batch, out = tmp_path / "b.jl", tmp_path / "out.jl"
+    repeated = json.dumps({"url": "https://new.example/2", "text": text(3)}).encode()
+    batch.write_bytes(b"\n".join([*lines, repeated, b'{"url": ']))
+    result = CliRunner().invoke(
+        main, ["filter", str(batch), "--against", str(corpus), "--out", str(out), "--json",
+               "--report", str(tmp_path / "report.jl")],
+    )  # fmt: skip
+    assert result.exit_code == 3, result.output
+    assert out.read_bytes() == b"\n".join([*lines, b'{"url": '])
+    assert json.loads(result.stdout) == {
+        "records": 2, "left out": 1, "exact": 1, "not judged, kept": 5, "broken": 4, "too short": 1,
+    }  # fmt: skip
+    (told,) = map(json.loads, (tmp_path / "report.jl").read_text().splitlines())
+    assert (told["place"], told["match"]) == ("line 6", "https://corpus.example/3")
+
+
+def test_mistakes_are_told_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:
+    batch, out = write(tmp_path / "b.jl", [{"url": "u", "text": text(0)}]), tmp_path / "out.jl"
+    with pytest.raises(NearDupError, match="no index"):
+        filter_against(batch, tmp_path / "none", out)
+    with pytest.raises(ConfigurationError, match="the batch itself"):
+        filter_against(batch, corpus, batch)
+    (tmp_path / "b.csv").write_text("url,text\nu,t\n")
+    with pytest.raises(SourceUnavailable, match="JSON lines, Parquet or WARC"):
+        filter_against(tmp_path / "b.csv", corpus, out)
+    assert not out.exists()
