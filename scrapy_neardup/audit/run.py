@@ -22,6 +22,7 @@ from .output.report import write_report
 from .reading import fill
 from .settings import VERSION, AuditOptions
 from .sources import find_sources
+from .sources.copying import copiers
 from .sources.records import SourceUnavailable
 from .store import FILE, Store, encodable
 
@@ -48,6 +49,7 @@ def audit(
     out: str | os.PathLike[str] | None = None,
     *,
     overwrite: bool = False,
+    kept: str | os.PathLike[str] | None = None,
     watch: Watch = lambda what, done, where: None,
     **settings: Any,
 ) -> Audit:
@@ -57,7 +59,8 @@ def audit(
     the next audit there signs only pages that are new. Unless *overwrite* is set, that next audit must have
     all sources of the one before, and all settings that signatures depend on, so that nothing stored is lost.
     *settings* are those of `AuditOptions`. If no seed is given, it is the seed of the audit before in *out*.
-    *watch* is told how far the audit is.
+    *kept* is a directory for copies of the sources without what drop.txt lists; these are files of JSON
+    lines, Parquet or WARC then. *watch* is told how far the audit is.
 
     Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
     `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
@@ -70,6 +73,7 @@ def audit(
         require_path(path)
     options = AuditOptions(**settings)
     inputs = find_inputs(paths)
+    copies = [] if kept is None else copiers(inputs, Path(kept))
     store = _open(None if out is None else Path(out))
     try:
         with store.trusting():
@@ -89,10 +93,20 @@ def audit(
             watch("Writing", 0, None)
             results.write(Path(out), audited)
             write_report(Path(out, "report.html"), audited)
+        if kept is not None:
+            Path(kept).mkdir(parents=True, exist_ok=True)
+            for each, copy in zip(inputs, copies, strict=True):
+                copy(_to_drop(audited, store, encodable(each.name)))
         return audited
     except BaseException:
         store.close()
         raise
+
+
+def _to_drop(audited: Audit, store: Store, source: str) -> set[str]:
+    """Return the places in the file *source* of what drop.txt lists."""
+    names = {*results.dropped(audited)}
+    return {place for path, place, url in store.places() if path == source and results.name_of(url) in names}
 
 
 def _open(out: Path | None) -> Store:

@@ -291,6 +291,10 @@ class Store:
                 np.cumsum([0, *(len(keys) // 8 for _, _, keys in rows)]),
             )
 
+    def places(self) -> Iterator[tuple[str, str, str]]:
+        """Yield file, place and URL of each page."""
+        yield from self._read("SELECT source, place, url FROM pages")
+
     def problems(self) -> Iterator[tuple[str, str, str]]:
         """Yield file, place and reason of all that could not be read or extracted, in the order of these.
 

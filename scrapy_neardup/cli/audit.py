@@ -36,6 +36,11 @@ _share = click.FloatRange(0, 1)
 @click.command()
 @click.argument("sources", nargs=-1, required=True)
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Directory for the results.")
+@click.option(
+    "--kept",
+    type=click.Path(file_okay=False),
+    help="Directory for copies of the sources without what drop.txt lists: JSON lines, Parquet, WARC.",
+)
 @click.option("--distance", type=click.IntRange(0, 7), help="Bits in which fingerprints may differ.")
 @click.option(
     "--min-similarity",
@@ -118,6 +123,8 @@ def audit(
     settings = read_assignments(assignments)
     settings |= {name: value for name, value in options.items() if value not in (None, ())}
     if engine == "spark":
+        if settings.pop("kept", None):
+            raise click.UsageError("--kept is for --engine local.")
         settings |= {"master": master, "earlier": earlier, "overwrite": overwrite}
         context.exit(INCOMPLETE if _run_on_spark(sources, out, as_json, settings)["problems"] else 0)
     if master is not None or earlier:

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from scrapy_neardup import Detector
+from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.filter import filter_against
 from scrapy_neardup.audit.sources import open_sources
 from scrapy_neardup.audit.sources.records import CrawledPage, SourceUnavailable
@@ -115,6 +116,25 @@ def test_what_cannot_be_read_or_judged_is_kept_and_counted(corpus: Path, tmp_pat
     }  # fmt: skip
     (told,) = map(json.loads, (tmp_path / "report.jl").read_text().splitlines())
     assert (told["place"], told["match"]) == ("line 6", "https://corpus.example/3")
+
+
+@pytest.mark.parametrize("name", ["b.jl", "b.jsonl.gz", "b.parquet", "b.warc.gz"])
+def test_an_audit_copies_its_sources_without_what_drop_txt_lists(name: str, tmp_path: Path) -> None:
+    def rows(site: str, numbers: list[int]) -> list[dict[str, Any]]:
+        return [{"url": f"https://{site}.example/{n}", "text": text(n % 10)} for n in numbers]
+
+    sources = [
+        write(tmp_path / f"{at}{name}", rows(f"s{at}", [*range(at, at + 5), at + 10])) for at in (0, 3)
+    ]
+    with audit(sources, tmp_path / "out", kept=tmp_path / "kept"):
+        dropped = {*(tmp_path / "out/drop.txt").read_text().split()}
+        assert len(dropped) == 2 + 2
+        for source in sources:
+            assert urls(tmp_path / "kept" / source.name) == [
+                url for url in urls(source) if url not in dropped
+            ]
+    with pytest.raises(SourceUnavailable, match="written over"):
+        audit(sources, tmp_path / "out", kept=tmp_path / "kept")
 
 
 def test_mistakes_are_told_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:

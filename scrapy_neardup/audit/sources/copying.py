@@ -1,16 +1,17 @@
-"""Copies a source without some of its records, in the format that it has."""
+"""Copies sources without some of their records, in the formats that they have."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
+from functools import partial
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from .records import SourceUnavailable, decompressed, open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable
 
 _CHUNK = 1 << 20
 _ROWS = 256
@@ -24,6 +25,20 @@ def copier(kind: str, path: Path) -> Callable[[Path, Path, Collection[str]], Non
     if kind not in _COPIERS:
         raise SourceUnavailable(f"{path} cannot be copied in part: use JSON lines, Parquet or WARC.")
     return _COPIERS[kind]
+
+
+def copiers(sources: Iterable[tuple[str, str]], out: Path) -> list[Callable[[Collection[str]], None]]:
+    """Return what copies each of *sources* (path and kind) to *out*, under its name, without some places.
+
+    Raises `SourceUnavailable` if one cannot be copied, or two have the same name.
+    """
+    found: dict[str, Callable[[Collection[str]], None]] = {}
+    for name, kind in sources:
+        path = Path(name)
+        if path.name in found or (out / path.name).exists():
+            raise SourceUnavailable(f"{out / path.name} would be written over: name another directory.")
+        found[path.name] = partial(copier(kind, path), path, out / path.name)
+    return [*found.values()]
 
 
 def _copy_lines(path: Path, out: Path, places: Collection[str]) -> None:
