@@ -53,7 +53,7 @@ def test_hamming_is_of_fingerprints(value: Any) -> None:
 
 @pytest.mark.parametrize("memory", [True, False])
 def test_an_index_of_fingerprints(memory: bool) -> None:
-    with FingerprintIndex.open(None, memory=memory) as index:
+    with FingerprintIndex.open("memory:" if memory else None) as index:
         for value in ARRAYS:
             refused(lambda value=value: index.add(value))  # type: ignore[misc]
             refused(lambda value=value: index.search(value))  # type: ignore[misc]

@@ -11,7 +11,6 @@ from scrapy_neardup.arguments import require_path, require_whole, whole_numbers
 from scrapy_neardup.errors import ConfigurationError
 
 from .header import Header
-from .memory import MemoryIndex
 from .protocol import Documents, Index
 from .stores import open_index
 from .tables import DISTANCE, LAYOUTS, TABLES, Family, PermutedTables
@@ -44,14 +43,12 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
         path: str | os.PathLike[str] | None,
         *,
         tables: int | PermutedTables = TABLES,
-        memory: bool = False,
         reset: bool = False,
     ) -> Self:
         """Open the index in directory *path*, or the one that *path* names as a URL, see `open_index`.
 
-        With None it is an index on disk, or with *memory* in memory, that vanishes when it is closed.
-        *tables* is 4, 10 or 20, or any layout. *reset* empties the index first. Raises `ConfigurationError`,
-        `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
+        With None it is an index on disk that vanishes when it is closed. *tables* is 4, 10 or 20, or any
+        layout. *reset* empties the index first. Raises `ConfigurationError` and what `open_index` does.
         """
         if path is not None:
             require_path(path)
@@ -59,8 +56,7 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
             if tables not in LAYOUTS:
                 raise ConfigurationError(f"tables is {tables!r}: use one of {sorted(LAYOUTS)}.")
             tables = LAYOUTS[tables]
-        header = Header((Family(tables),), (("fingerprint", "<u8"),))
-        return cls(MemoryIndex(header) if memory else open_index(path, header, reset=reset))
+        return cls(open_index(path, Header((Family(tables),), (("fingerprint", "<u8"),)), reset=reset))
 
     def add(self, fingerprints: ArrayLike) -> NDArray[np.int64]:
         """Store *fingerprints* (uint64[n]); returns the number of each, int64[n]. They are on disk on return.

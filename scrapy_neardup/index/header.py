@@ -10,7 +10,7 @@ import zlib
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import comb
 from typing import TYPE_CHECKING, Any
 
@@ -30,15 +30,8 @@ FORMAT = 3
 _MOST_TABLES, _MOST_KEYS, _MOST_BYTES = 1 << 12, 1 << 12, 1 << 16
 #: The errors that reading a damaged value may raise.
 UNREADABLE = (
-    IndexError,
-    KeyError,
-    OverflowError,
-    RecursionError,
-    SyntaxError,  # of a description of records
-    TypeError,
-    ValueError,
-    struct.error,
-    zlib.error,
+    *(LookupError, OverflowError, RecursionError, SyntaxError, TypeError, ValueError),
+    *(struct.error, zlib.error),
 )
 
 
@@ -85,12 +78,10 @@ class Header:
     @cached_property
     def rows(self) -> tuple[slice, ...]:
         """Where the keys of each family are among those of a document."""
-        stops = accumulate((family.keys for family in self.families), initial=0)
-        return tuple(
-            slice(start, start + family.keys) for start, family in zip(stops, self.families, strict=False)
-        )
+        starts = accumulate((family.keys for family in self.families), initial=0)
+        return tuple(map(slice, *zip(*pairwise(starts), strict=True)))
 
-    @cached_property
+    @property
     def keys(self) -> int:
         """How many keys a document has in all."""
         return sum(family.keys for family in self.families)
@@ -116,9 +107,8 @@ class Header:
                 "use the version that made it, another index, or reset it (NEARDUP_RESET, reset=True)."
             )
         with decoding("The header of the index"):
-            fields["families"] = tuple(
-                Family(PermutedTables(**family["tables"]), family["keys"]) for family in fields["families"]
-            )
+            kinds = [(PermutedTables(**kind["tables"]), kind["keys"]) for kind in fields["families"]]
+            fields["families"] = tuple(Family(*kind) for kind in kinds)
             fields["record"] = tuple((name, kind) for name, kind in fields["record"])
             header = cls(**fields)
             _require_possible(header)
@@ -144,7 +134,7 @@ class Header:
         if differences:
             raise IndexMismatch(
                 f"The index in {where} was made with other parameters ({'; '.join(differences)}): "
-                "use the same parameters or another index, or reset the index (NEARDUP_RESET, reset=True)."
+                "use the same parameters, another index, or reset the index (NEARDUP_RESET, reset=True)."
             )
 
 

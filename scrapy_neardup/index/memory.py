@@ -169,7 +169,10 @@ class LocalIndex(ABC):
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         with self._newest():
-            return self._find(document, lookups)
+            found = [self._meet(lookup, document) for lookup in lookups]
+            numbers, shared, crowded, narrowed = put_together(found)
+            pending = [self._pending.get(number) for number in numbers.tolist()]
+            return Found(numbers, shared, self.fetch(numbers), [*pending], crowded, narrowed)
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
         with self._newest():
@@ -180,7 +183,7 @@ class LocalIndex(ABC):
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
         with self._newest():
-            filing = decide(self._find(document, lookups))
+            filing = decide(self.find(document, lookups))
             return None if filing is None else self._file(filing)
 
     @abstractmethod
@@ -227,12 +230,6 @@ class LocalIndex(ABC):
         self._columns.append(np.array([number]), filing.document)
         self._pending[number] = reservation
         return reservation
-
-    def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
-        found = [self._meet(lookup, document) for lookup in lookups]
-        numbers, shared, crowded, narrowed = put_together(found)
-        pending = [self._pending.get(number) for number in numbers.tolist()]
-        return Found(numbers, shared, self.fetch(numbers), [*pending], crowded, narrowed)
 
     def _meet(self, lookup: Lookup, document: Documents) -> Met:
         """Look up the keys of one document."""

@@ -108,12 +108,8 @@ class Found(NamedTuple):
 
     def take(self, rows: NDArray[np.int64]) -> Found:
         """Return some of the rows, in the order of *rows* (int64[k])."""
-        return self._replace(
-            documents=self.documents[rows],
-            shared=self.shared[:, rows],
-            stored=self.stored.take(rows),
-            pending=_take(self.pending, rows),
-        )
+        stored, pending = self.stored.take(rows), _take(self.pending, rows)
+        return Found(self.documents[rows], self.shared[:, rows], stored, pending, self.crowded, self.narrowed)
 
 
 class Filing(NamedTuple):
@@ -126,11 +122,10 @@ class Filing(NamedTuple):
 
 
 class Index(Protocol):
-    """Documents filed under their keys of each *family* of the header.
+    """Documents filed under their keys of each *family* of the header; for any threads.
 
     A document enters by `reserve_if` (found by others at once, kept only once confirmed) or by `add` (in
-    bulk, kept at once). All methods may be called from any thread. `tests/index/conformance.py` tests all
-    that is said here.
+    bulk, kept at once). `tests/index/conformance.py` tests all that is said here.
     """
 
     header: Header
@@ -169,10 +164,7 @@ class Index(Protocol):
         """Remove documents; those that are not there are no error."""
 
     def flush(self) -> None:
-        """Return once all that was confirmed is on disk.
-
-        Raises `IndexUnavailable` if it cannot be written.
-        """
+        """Return once all that was confirmed is on disk; raises `IndexUnavailable` if it cannot be."""
 
     def gauges(self) -> dict[str, int]:
         """Return numbers on size and health."""

@@ -1,13 +1,26 @@
-"""Handles of pending documents: for whoever decides whether one is kept, and for those who wait for that."""
+"""Handles of pending documents: for whoever decides whether one is kept, and for those who wait for that.
+
+In a store that several processes share, each has a lease: a time until which it holds. Its holder renews it
+while it lives; a document whose lease has run out counts as released. The store keeps the time, because the
+clocks of machines differ: it is told and asked how many seconds a lease still has.
+"""
 
 from __future__ import annotations
 
+import logging
 import threading
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+Result = TypeVar("Result")
+
+logger = logging.getLogger(__name__)
+
+#: Leases are renewed as often as this part of one is over, so that several renewals may fail.
+RENEWED_AFTER = 1 / 4
 #: Bytes of the longest note of a document.
 MOST_NOTE = 4096
 
@@ -15,9 +28,8 @@ MOST_NOTE = 4096
 class Pending:
     """A document whose page nobody knows yet to be stored. It may be held by another process or machine.
 
-    Where documents outlive the process that holds them, each has a lease, which the holder renews while it
-    lives. A document whose lease has run out counts as released. Its holder may confirm it nevertheless; then
-    it is filed anew, so two copies may be kept, but no page is lost.
+    Its holder may confirm it although its lease has run out; then it is filed anew, so two copies may be
+    kept, but no page is lost.
     """
 
     def __init__(self, url: str, on_settle: Callable[[Any], object] = lambda handle: None) -> None:
@@ -74,3 +86,93 @@ class Reservation(Pending):
     def release(self) -> None:
         """Forget the document: its page was not stored, so nothing may be judged by it."""
         self._settle(confirmed=False)
+
+
+class Lease(NamedTuple):
+    """What a store says of a document that was pending."""
+
+    #: True once it is confirmed, False once it is released, has lapsed, or is gone; None while it is pending.
+    confirmed: bool | None
+    #: How many seconds it still holds unless it is renewed, if it is pending.
+    seconds: float = 0.0
+
+
+class LeasedDocument(Pending):
+    """The document with a *number* that another process holds. It is asked for once somebody waits for it."""
+
+    def __init__(self, url: str, number: int, lease: Lease, leases: Leases) -> None:
+        super().__init__(url)
+        self.number = number
+        self._ends = time.monotonic() + lease.seconds
+        self._leases = leases
+
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
+        super().add_done_callback(callback)
+        self._leases.waited.add(self)
+
+    def learn(self, lease: Lease | None) -> None:
+        """Take in what the store says; None if it does not answer, so only the clock can tell."""
+        if lease is not None and lease.confirmed is None:
+            self._ends = time.monotonic() + lease.seconds
+        elif lease is not None:
+            self._settle(confirmed=bool(lease.confirmed))
+        if time.monotonic() >= self._ends:
+            self._settle(confirmed=False)
+
+
+class Leases:
+    """The leases that matter to one user of a shared store: those of its own documents, and of awaited ones.
+
+    *renew* is called with the numbers of documents whose leases shall last *seconds* from now on, *ask*
+    returns the lease of each document of some numbers. Both may raise any error while the store cannot be
+    reached: they are tried again, and a document that is waited for lapses when its lease does.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        renew: Callable[[Sequence[int]], object],
+        ask: Callable[[Sequence[int]], Sequence[Lease]],
+    ) -> None:
+        self.seconds = seconds
+        self._renew = renew
+        self._ask = ask
+        #: Numbers of the documents of this process: the store has given each a lease, and it is not settled.
+        self.held: set[int] = set()
+        #: Documents of others that somebody here waits for.
+        self.waited: set[LeasedDocument] = set()
+        self._renew_at = time.monotonic() + seconds * RENEWED_AFTER
+        #: Whether the last call of the store has failed: it is logged once.
+        self._failing = False
+
+    def tick(self) -> None:
+        """Renew and ask what is due. To be called all the time, by one thread."""
+        if time.monotonic() >= self._renew_at:
+            self._try(self._renew, [*self.held.copy()])
+            self._renew_at = time.monotonic() + self.seconds * RENEWED_AFTER
+        waited = self.waited.copy()
+        # Of one document there is a handle for each copy that has ever waited for it.
+        numbers = [*dict.fromkeys(document.number for document in waited)]
+        leases = dict(zip(numbers, self._try(self._ask, numbers) or (), strict=False))
+        for document in waited:
+            document.learn(leases.get(document.number))
+            if document.confirmed is not None:
+                self.waited.discard(document)
+
+    def _try(self, call: Callable[[Sequence[int]], Result], numbers: Sequence[int]) -> Result | None:
+        """Return what *call* returns for *numbers*; None if it raises, because the store is out of reach."""
+        if not numbers:
+            return None
+        try:
+            result = call(numbers)
+        except Exception as error:  # noqa: BLE001  # each store has errors of its own
+            if not self._failing:
+                logger.warning(
+                    "The store does not answer for pending documents (%s): their leases may run out, "
+                    "then copies of these documents pass.",
+                    error,
+                )
+            self._failing = True
+            return None
+        self._failing = False
+        return result

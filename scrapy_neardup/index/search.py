@@ -157,12 +157,9 @@ def search_all(
             del found, matches
             step = max(1, len(keys) // 8)
             starts = range(0, len(keys), step)
-            parts = [search_all(search, keys[start : start + step], rows) for start in starts]
-            return Matches(
-                np.concatenate([part.query + start for part, start in zip(parts, starts, strict=True)]),
-                np.concatenate([part.document for part in parts]),
-                np.concatenate([part.distance for part in parts]),
-            )
+            parts = [(start, search_all(search, keys[start : start + step], rows)) for start in starts]
+            moved = (part._replace(query=part.query + start) for start, part in parts)
+            return Matches(*map(np.concatenate, zip(*moved, strict=True)))
     return Matches.gather(found)
 
 

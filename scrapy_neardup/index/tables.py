@@ -127,10 +127,8 @@ class PermutedTables:
         """Where each block of each table comes from, its mask, where it goes: uint64[tables, blocks, 1]."""
         orders, widths = np.array(self.orders), np.array(self.widths, np.uint64)
         starts, ordered = np.uint64(BITS) - np.cumsum(widths), widths[orders]
-        masks, targets = (
-            (np.uint64(1) << ordered) - np.uint64(1),
-            np.uint64(BITS) - np.cumsum(ordered, axis=1),
-        )
+        targets = np.uint64(BITS) - np.cumsum(ordered, axis=1)
+        masks = (np.uint64(1) << ordered) - np.uint64(1)
         return [each[:, :, np.newaxis] for each in (starts[orders], masks, targets)]
 
 

@@ -144,7 +144,9 @@ def test_the_least_and_the_greatest_fingerprints_are_found(layout: tuple[int, in
     blocks, distance = layout
     stored = np.array([0, 1, 2**63, 2**64 - 2, 2**64 - 1, 2**63 - 1], np.uint64)
     noise = np.random.default_rng(3).integers(0, 2**64, 20_000, np.uint64)
-    with FingerprintIndex.open(None, tables=PermutedTables(blocks, distance), memory=memory) as index:
+    with FingerprintIndex.open(
+        "memory:" if memory else None, tables=PermutedTables(blocks, distance)
+    ) as index:
         for start in (0, 6):  # in the log, then in a run beside it
             index.add(stored)
             index.add(noise if not start else stored)

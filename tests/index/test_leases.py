@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index.leases import Lease, LeasedDocument, Leases
-from scrapy_neardup.index.reservation import Reservation
+from scrapy_neardup.index.reservation import Lease, LeasedDocument, Leases, Reservation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,7 +27,7 @@ def test_a_file_url_and_a_path_name_the_same_directory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("memory", [False, True])
 def test_a_number_that_no_fingerprint_has_is_refused(memory: bool) -> None:
-    with FingerprintIndex.open(None, memory=memory) as index:
+    with FingerprintIndex.open("memory:" if memory else None) as index:
         numbers = index.add([7, 9])
         assert index.fingerprints(numbers[::-1]).tolist() == [9, 7]
         with pytest.raises(IndexCorrupted, match="Document 5 is missing"):

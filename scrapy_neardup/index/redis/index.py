@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
-from scrapy_neardup.index.leases import LeasedDocument, Leases
 from scrapy_neardup.index.protocol import Found, Stored
-from scrapy_neardup.index.reservation import Reservation
+from scrapy_neardup.index.reservation import LeasedDocument, Leases, Reservation
 from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
 
 from .layout import GROUP, NEAR_BYTES, unpack_keys, unpack_numbers
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.leases import Lease
     from scrapy_neardup.index.protocol import Documents, Filing, Lookup, Pending
+    from scrapy_neardup.index.reservation import Lease
 
     from .store import Known
 

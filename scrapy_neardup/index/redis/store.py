@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.header import Header
-from scrapy_neardup.index.leases import Lease
+from scrapy_neardup.index.reservation import Lease
 
 from .layout import NEAR_BITS, VERSION, Generation, Layout
 from .scripts import Call, packed
