@@ -84,7 +84,8 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
 
         Raises `IndexCorrupted` for a number that neither has given, `ConfigurationError` for one below 0.
         """
-        row = _row("Numbers of documents", numbers, np.uint64).astype(np.int64)
+        name = "Numbers of documents"
+        row = _row(name, _row(name, numbers, np.uint64), np.int64)
         fingerprints: NDArray[np.uint64] = self._index.fetch(row).records["fingerprint"]
         return fingerprints
 
