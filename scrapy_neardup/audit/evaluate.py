@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +30,9 @@ if TYPE_CHECKING:
 #: Labels: the same text · a near-duplicate · partly shared, not scored · different; empty: unsure, not
 #: scored.
 SAME, NEAR, PARTLY, DIFFERENT, UNSURE = LABELS = ("3", "2", "1", "0", "")
+#: What is told of a label and kind: how many pairs, and how many were judged duplicates, with the second
+#: document stored, with the longer one, and with the shorter one.
+ROW = ("label", "kind", "n", "found", "longer_first", "shorter_first")
 
 
 class LabelledPairs(NamedTuple):
@@ -47,19 +49,19 @@ def read_pairs(path: Path) -> LabelledPairs:
 
     Raises `ConfigurationError` for a file that is no such table.
     """
-    with path.open(encoding="utf-8", errors="replace") as file:
-        table = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        rows = [*table]
-    if not rows or not {"id1", "id2", "label"} <= {*(table.fieldnames or ())}:
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    header, *table = [[*map(str.strip, line.split("\t"))] for line in lines if line.strip()] or [[]]
+    rows = [dict(zip(header, cells, strict=False)) for cells in table]
+    if not rows or not {"id1", "id2", "label"} <= {*header}:
         raise ConfigurationError(
             f"{path} is no table with columns id1, id2 and label, separated by tabs, under a line with these."
         )
     for number, row in enumerate(rows, 1):
-        if None in row.values() or row["label"].strip() not in LABELS:
+        if len(row) < len(header) or row["label"] not in LABELS:
             raise ConfigurationError(
                 f"{path}, pair {number}: it has too few columns, or a label that is not 3, 2, 1, 0 or empty."
             )
-    return LabelledPairs(*([row.get(name, "").strip() for row in rows] for name in LabelledPairs._fields))
+    return LabelledPairs(*([row.get(name, "") for row in rows] for name in LabelledPairs._fields))
 
 
 def audited_documents(
@@ -113,48 +115,27 @@ def judge_orders(judge: PairJudge, a: Rows, b: Rows) -> Orders:
     return Orders(one, np.where(longer, one.near, other.near), np.where(longer, other.near, one.near))
 
 
-class Row(NamedTuple):
-    """Pairs of one label and kind: how many, and how many of them were judged duplicates.
+def score(pairs: LabelledPairs, orders: Orders) -> dict[str, Any]:
+    """Count what was found, by label and kind, and score it, as JSON has that.
 
-    That is with the second document stored, with the longer one, and with the shorter one.
+    Precision, recall and F1 are of each pair once in each order: labels 3 and 2, or 3 alone (*same*), are
+    wanted, 0 is wrong.
     """
-
-    label: str
-    kind: str
-    n: int
-    found: int
-    longer_first: int
-    shorter_first: int
-
-
-class Scores(NamedTuple):
-    """Precision, recall and F1; 0 where there is nothing to divide by."""
-
-    precision: float
-    recall: float
-    f1: float
-
-
-def count(pairs: LabelledPairs, orders: Orders) -> list[Row]:
-    """Count what was found, by label and kind."""
-    groups: dict[tuple[str, str], list[int]] = {}
-    for row, key in enumerate(zip(pairs.label, pairs.kind, strict=True)):
-        groups.setdefault(key, []).append(row)
-    columns = (orders.second_stored.near, orders.longer_first, orders.shorter_first)
-    return [
-        Row(*key, len(own), *(int(each[own].sum()) for each in columns))
-        for key, own in sorted(groups.items(), key=lambda item: (LABELS.index(item[0][0]), item[0][1]))
-    ]
-
-
-def score(pairs: LabelledPairs, orders: Orders, positive: Sequence[str]) -> Scores:
-    """Score what was found, each pair once in each order: *positive* labels are wanted, 0 is wrong."""
-    labels = np.array(pairs.label)
-    wanted, wrong = np.isin(labels, positive), labels == DIFFERENT
-    found = np.stack((orders.longer_first, orders.shorter_first))
-    hits, alarms = int((found & wanted).sum()), int((found & wrong).sum())
-    precision, recall = hits / max(hits + alarms, 1), hits / max(2 * int(wanted.sum()), 1)
-    return Scores(precision, recall, 2 * precision * recall / max(precision + recall, 1e-9))
+    keys, labels = [*zip(pairs.label, pairs.kind, strict=True)], np.array(pairs.label)
+    by_kind = []
+    for key in sorted({*keys}, key=lambda key: (LABELS.index(key[0]), key[1])):
+        own = np.array([each == key for each in keys])
+        columns = (orders.second_stored.near, orders.longer_first, orders.shorter_first)
+        counts = [int(own.sum()), *(int(each[own].sum()) for each in columns)]
+        by_kind.append(dict(zip(ROW, (*key, *counts), strict=True)))
+    found, wrong = np.stack((orders.longer_first, orders.shorter_first)), labels == DIFFERENT
+    scores = []
+    for wanted in (np.isin(labels, (SAME, NEAR)), labels == SAME):
+        hits, alarms = int((found & wanted).sum()), int((found & wrong).sum())
+        precision, recall = hits / max(hits + alarms, 1), hits / max(2 * int(wanted.sum()), 1)
+        f1 = 2 * precision * recall / max(precision + recall, 1e-9)
+        scores.append({"precision": precision, "recall": recall, "f1": f1})
+    return {"pairs": len(labels), "by_kind": by_kind, **scores[0], "same": scores[1]}
 
 
 def worst(pairs: LabelledPairs, orders: Orders, most: int) -> list[int]:

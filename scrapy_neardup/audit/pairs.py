@@ -237,8 +237,7 @@ class Compared(NamedTuple):
         return Compared(self.a[rows], self.b[rows], Judgement(*columns))
 
 
-@dataclass(frozen=True)
-class Groups:
+class Groups(NamedTuple):
     """For each of n documents the first row that is the same; int64[n] each."""
 
     #: By text; by text and note; by text, note, fingerprint and site: then both are alike to all others.
@@ -247,30 +246,13 @@ class Groups:
     alike: Rows
 
     @classmethod
-    def of(cls, documents: Documents) -> Groups:
-        """Group *documents*."""
-        records = documents.records
-        text = (documents.keys[DIGEST], records["digest"])
-        return cls.of_texts(text, documents.notes, records["fingerprint"], records["site"])
-
-    @classmethod
-    def of_texts(
-        cls,
-        text: tuple[NDArray[np.generic], NDArray[np.generic]],
-        notes: Sequence[bytes],
-        *others: NDArray[np.generic],
+    def of(
+        cls, text: tuple[NDArray[Any], NDArray[Any]], notes: Sequence[bytes], *others: NDArray[Any]
     ) -> Groups:
         """Group by both halves of the digest of each *text*, its note, its fingerprint and site: *others*."""
         numbers: dict[bytes, int] = {}
         note = np.array([numbers.setdefault(each, len(numbers)) for each in notes], np.int64)
         return cls(_firsts(*text), _firsts(*text, note), _firsts(*text, note, *others))
-
-    def copies(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Pair each of *rows* with the first of its text, and of its note, too; int64[m] twice."""
-        text, note = self.same_text[rows], self.same_note[rows]
-        again = (note != rows) & (note != text)
-        copy = text != rows
-        return np.concatenate((text[copy], note[again])), np.concatenate((rows[copy], rows[again]))
 
 
 def compare_all(
@@ -284,14 +266,19 @@ def compare_all(
     similarity of *least* or more are returned too, the most similar ones. *advance* is called with the number
     of pairs compared so far.
     """
-    rows, groups, total = np.flatnonzero(judge.fit), Groups.of(judge.documents), 0
-    copies = groups.copies(rows)
-    parts = [Compared(*copies, judge.either(*copies))]
-    for a, b in _candidates(judge, rows[groups.alike[rows] == rows]):
+    rows, documents, total = np.flatnonzero(judge.fit), judge.documents, 0
+    records = documents.records
+    digests = documents.keys[DIGEST], records["digest"]
+    groups = Groups.of(digests, documents.notes, records["fingerprint"], records["site"])
+    text, note, alike = (first[rows] for first in groups)
+    copy, again = text != rows, (note != rows) & (note != text)
+    a, b = np.concatenate((text[copy], note[again])), np.concatenate((rows[copy], rows[again]))
+    parts = [Compared(a, b, judge.either(a, b))]
+    for a, b in _candidates(judge, rows[alike == rows]):
         a, b = np.minimum(a, b), np.maximum(a, b)
         found = judge.either(a, b)
-        alike = found.template | found.near | (found.similarity >= least)
-        parts.append(Compared(a, b, found).take(np.flatnonzero(alike & ~judge.equal(a, b))))
+        listed = found.template | found.near | (found.similarity >= least)
+        parts.append(Compared(a, b, found).take(np.flatnonzero(listed & ~judge.equal(a, b))))
         total += len(a)
         advance(total)
         if sum(len(part.a) for part in parts[1:]) > 2 * REJECTED:

@@ -57,36 +57,25 @@ def evaluate(
     options = replace(options, **given)
     judge = judge_documents(documents, options)
     orders = on.judge_orders(judge, *on.rows_of(labelled, names))
-    rows = on.count(labelled, orders)
-    near, same = on.score(labelled, orders, (on.SAME, on.NEAR)), on.score(labelled, orders, (on.SAME,))
+    facts = on.score(labelled, orders)
     wrong = [*_worst(labelled, names, documents, orders, judge, worst)]
     if as_json:
-        facts = {
-            "settings": dict(each.split("=", 1) for each in assignments) | {"seed": options.seed},
-            "pairs": len(labelled.label),
-            "by_kind": [row._asdict() for row in rows],
-            **near._asdict(),
-            "same": same._asdict(),
-        }
-        print_json(facts | ({"worst": wrong} if worst else {}))
+        settings = dict(each.split("=", 1) for each in assignments) | {"seed": options.seed}
+        print_json({"settings": settings, **facts} | ({"worst": wrong} if worst else {}))
         return
-    print_table(
-        f"{pairs}: judged duplicate",
-        ["label", "kind", "pairs", "found", "share", "longer first", "shorter first"],
-        [
-            (
-                *(row.label or "-", row.kind, row.n, row.found),
-                *(f"{found / row.n:.3f}" for found in (row.found, row.longer_first, row.shorter_first)),
-            )
-            for row in rows
-        ],
-    )
-    scores = {"3 and 2": near, "3": same}.items()
-    print_table(
-        "Scores",
-        ["positives", "precision", "recall", "F1"],
-        [(name, *(f"{figure:.3f}" for figure in each)) for name, each in scores],
-    )
+    rows = [[*row.values()] for row in facts["by_kind"]]
+    shares = [
+        (label or "-", kind, n, found, *(f"{each / n:.3f}" for each in (found, *others)))
+        for label, kind, n, found, *others in rows
+    ]
+    heads = ["label", "kind", "pairs", "found", "share", "longer first", "shorter first"]
+    print_table(f"{pairs}: judged duplicate", heads, shares)
+    figures = ("precision", "recall", "f1")
+    scores = [
+        (name, *(f"{each[figure]:.3f}" for figure in figures))
+        for name, each in (("3 and 2", facts), ("3", facts["same"]))
+    ]
+    print_table("Scores", ["positives", *figures], scores)
     for pair in wrong:
         print_line("")
         for name, value in pair.items():

@@ -86,7 +86,7 @@ def find_firsts(table: pa.Table) -> pa.RecordBatch:
     rows = numbers(table, "row")
     text = (numbers(table, "text"), numbers(table, "digest"))
     others = (numbers(table, "fingerprint"), numbers(table, "site"))
-    groups = Groups.of_texts(text, texts(table, "note"), *others)
+    groups = Groups.of(text, texts(table, "note"), *others)
     alone = numbers(table, "fit") & (groups.alike == np.arange(len(rows)))
     own = [each if held else None for each, held in zip(texts(table, "own"), alone.tolist(), strict=True)]
     columns: dict[str, Any] = {name: table.column(name) for name in ("row", "fit", "fingerprint")}

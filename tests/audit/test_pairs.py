@@ -29,6 +29,7 @@ from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.fingerprint import SCHEMES
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables
+from scrapy_neardup.matching.records import DIGEST
 
 from .corpora import edited, template, text
 
@@ -181,7 +182,9 @@ def each_with_each(judge: PairJudge) -> tuple[set[tuple[int, int]], set[tuple[in
 )
 def test_all_pairs(scheme: str, distance: int) -> None:
     judge = judge_of(corpus(), scheme, distance)
-    groups = Groups.of(judge.documents)
+    records = judge.documents.records
+    digests = judge.documents.keys[DIGEST], records["digest"]
+    groups = Groups.of(digests, judge.documents.notes, records["fingerprint"], records["site"])
     found = compare_all(judge)
     near, other = each_with_each(judge)
     alike, same = groups.alike.tolist(), groups.same_text.tolist()

@@ -6,7 +6,6 @@ import io
 import os
 import signal
 import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -54,23 +53,10 @@ def test_how_far_it_is_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Comparing" in shown.getvalue()
 
 
-def test_the_command_line_imports_little_before_it_runs() -> None:
-    """What takes long is imported where Ctrl-C is caught."""
-    code = (
-        "import sys, scrapy_neardup.cli; print({'numpy', 'lmdb', 'lxml', 'rich', 'scrapy'} & {*sys.modules})"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [1.0, 2.5, 5.0])
 def test_ctrl_c_ends_an_audit_of_pages_with_all_its_processes(tmp_path: Path, after: float) -> None:
-    page = (
-        "<html><body>"
-        + "<p>Some words of a page that is extracted for a while. </p>" * 400
-        + "</body></html>"
-    )
+    page = "<html><body>" + "<p>Some words of a page that is extracted for a while. </p>" * 400
     for number in range(300):
         (tmp_path / f"{number}.html").write_text(f"{page}<p>{number}</p>")
     process = subprocess.Popen(

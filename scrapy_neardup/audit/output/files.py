@@ -11,7 +11,6 @@ import json
 import math
 import re
 from collections import Counter
-from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,8 +33,8 @@ FILES = (
 )  # fmt: skip
 #: Rows that are in memory as Python's values at a time.
 _ROWS = 10_000
-#: Problems, and clusters, that the summary lists.
-PROBLEMS, LARGEST = 100, 20
+#: Clusters that the summary lists.
+LARGEST = 20
 #: Settings that the summary shows, beside the scheme and its seed.
 _SHOWN = (
     "include_area", "exclude_area", "hosts", "distance", "min_similarity", "drop_similarity", "verified",
@@ -227,7 +226,6 @@ def summarise(audit: Audit) -> dict[str, Any]:
         "pairs": dict(sorted(Counter(audit.pairs["kind"].tolist()).items())),
         "skipped": audit.skipped,
         "problems": len(audit.problems),
-        "first_problems": [*islice(_problems_of(audit), PROBLEMS)],
         "hosts": _hosts(pages),
         "largest_clusters": [
             {"cluster": number, "size": size, "canonical": str(urls[row])}
