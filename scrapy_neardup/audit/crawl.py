@@ -76,30 +76,31 @@ def content_rows(columns: SimpleNamespace) -> NDArray[np.int64]:
     the last page that was fetched from the URL that it refers to before the revisit; -1 if there is no such
     page.
     """
-    refers = [*zip(columns.refers_digest, columns.refers_url, strict=True)]
-    revisits = [row for row, each in enumerate(refers) if each != (None, None)]
     targets = np.arange(len(columns.id))
-    if not revisits:
+    refers = {
+        row: each
+        for row, each in enumerate(zip(columns.refers_digest, columns.refers_url, strict=True))
+        if each != (None, None)
+    }
+    if not refers:
         return targets
     by_digest: dict[str | None, int] = {}
     by_url: dict[str, list[int]] = {}
     times = np.nan_to_num(columns.fetched).tolist()
     # By time; the order of reading plays no part.
     order = sorted(
-        {*range(len(targets))} - {*revisits},
+        {*range(len(targets))} - refers.keys(),
         key=lambda row: (times[row], columns.url[row], columns.keys[row].tobytes()),
     )
     for row in order:
         by_digest.setdefault(columns.body_digest[row], row)
         by_url.setdefault(filed_url(columns.url[row]), []).append(row)
-    for row in revisits:
-        digest, url = refers[row]
+    for row, (digest, url) in refers.items():
         found = by_url.get(filed_url(url or ""), [-1])
-        before = [each for each in found if times[each] <= columns.fetched[row]]
-        if np.isnan(columns.fetched[row]):
-            before = found
+        known = not np.isnan(columns.fetched[row])
+        before = [each for each in found if not known or times[each] <= times[row]]
         target = before[-1] if before else found[0]
-        targets[row] = by_digest.get(digest, target) if digest is not None else target
+        targets[row] = target if digest is None else by_digest.get(digest, target)
     return targets
 
 

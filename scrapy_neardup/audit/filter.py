@@ -105,10 +105,10 @@ class _Batch:
         self.records += 1
         return False
 
-    def add_problem(self, root: str, origin: Origin, reason: str) -> None:
+    def add_problem(self, origin: Origin, reason: str) -> None:
         self.unjudged["broken"] += 1
 
-    def add_skipped(self, root: str, reason: str, count: int) -> None:
+    def add_skipped(self, reason: str, count: int) -> None:
         self.unjudged[reason] += count
 
     def add(self, page: StoredPage) -> None:

@@ -19,7 +19,7 @@ from scrapy_neardup import extraction
 
 from .signing import Filer, Unsigned, spread
 from .sources import find_sources, read_source
-from .sources.records import BrokenRecord, CrawledPage, Options, Origin
+from .sources.records import BrokenRecord, Options, Origin, Skipped
 from .sources.responses import read_head
 from .store import StoredPage
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .model import Input
     from .settings import AuditOptions
-    from .sources.records import Record
+    from .sources.records import CrawledPage, Record
     from .store import Store
 
 #: Pages that wait for each extracting process.
@@ -65,8 +65,8 @@ class Sink(Protocol):
     def directory(self) -> Path | None: ...
     def has(self, origin: Origin, stamp: str) -> bool: ...
     def add(self, page: StoredPage) -> None: ...
-    def add_problem(self, root: str, origin: Origin, reason: str) -> None: ...
-    def add_skipped(self, root: str, reason: str, count: int) -> None: ...
+    def add_problem(self, origin: Origin, reason: str) -> None: ...
+    def add_skipped(self, reason: str, count: int) -> None: ...
 
 
 class Reader:
@@ -87,11 +87,10 @@ class Reader:
         self._advance = advance
         self._done = 0
         self._filer = filer or Filer(settings.fingerprinter, settings.header)
-        self._options = Options(settings.text_field, settings.url_field, settings.base_url)
         self._workers: extraction.Workers | None = None
         self._extracting: deque[tuple[StoredPage, Future[extraction.Extraction]]] = deque()
         self._texts: deque[StoredPage] = deque()
-        self._skipped: Counter[tuple[str, str]] = Counter()
+        self._skipped = Counter[str]()
         self._stamp = lru_cache(maxsize=1)(_stamp)
         # Results may be written into a folder that is read.
         self._is_result = lru_cache(maxsize=1)(lambda path: store.directory in Path(path).resolve().parents)
@@ -102,14 +101,21 @@ class Reader:
 
     def signed(self, inputs: Sequence[Input]) -> Generator[StoredPage, None, None]:
         """Yield every new page once its signature is known, or the reason why it has none."""
-        return self._signed(self._sort_out(inputs))
+        settings = self._settings
+        options = Options(settings.text_field, settings.url_field, settings.base_url)
+        return self._signed(
+            (name, record)
+            for name, _ in inputs
+            for source in find_sources([name])
+            for record in read_source(source, options)
+        )
 
     def signed_records(self, root: str, records: Iterable[Record]) -> Generator[StoredPage, None, None]:
         """Yield what `signed` does, for *records* of a source called *root*."""
-        return self._signed(self._sort_records(root, records))
+        return self._signed((root, record) for record in records)
 
-    def _signed(self, texts: Iterator[Unsigned]) -> Generator[StoredPage, None, None]:
-        with closing(spread(texts, self._filer, self._settings.processes)) as every:
+    def _signed(self, records: Iterable[tuple[str, Record]]) -> Generator[StoredPage, None, None]:
+        with closing(spread(self._unsigned(records), self._filer, self._settings.processes)) as every:
             for filed in every:
                 page = self._texts.popleft()
                 page.filed = filed
@@ -118,56 +124,40 @@ class Reader:
                     yield self._extracted()
         while self._extracting:
             yield self._extracted()
-        for (root, reason), count in sorted(self._skipped.items()):
-            self._store.add_skipped(root, reason, count)
+        for reason, count in self._skipped.items():
+            self._store.add_skipped(reason, count)
 
-    def _sort_out(self, inputs: Sequence[Input]) -> Iterator[Unsigned]:
-        """Yield the texts of new pages.
-
-        HTML is handed to the extracting processes, and what is no page is noted.
-        """
-        for name, _ in inputs:
-            (source,) = find_sources([name])
-            yield from self._sort_records(name, read_source(source, self._options))
-
-    def _sort_records(self, root: str, records: Iterable[Record]) -> Iterator[Unsigned]:
+    def _unsigned(self, records: Iterable[tuple[str, Record]]) -> Iterator[Unsigned]:
+        """Yield the texts of new pages. HTML goes to the extracting processes, what is no page is noted."""
         most = self._settings.max_body_size
-        for record in records:
-            if self._is_result(record.origin.path):
+        for root, record in records:
+            origin = record.origin
+            if self._is_result(origin.path):
                 continue
             if isinstance(record, BrokenRecord):
-                self._store.add_problem(root, record.origin, record.reason)
-            elif not isinstance(record, CrawledPage):
-                self._skipped[root, record.reason] += 1
-            elif len(record.text if record.text is not None else record.body or b"") > most:
-                self._met(record.origin)
-                self._store.add_problem(root, record.origin, f"more than {most:,} bytes")
+                self._store.add_problem(origin, record.reason)
+                continue
+            if isinstance(record, Skipped):
+                self._skipped[record.reason] += 1
+                continue
+            self._done += 1
+            self._advance(origin, self._done)
+            if len(record.text or record.body or "") > most:
+                self._store.add_problem(origin, f"more than {most:,} bytes")
+                continue
+            stamp = self._stamp(origin.path) or _stamp(Path(origin.path, origin.place, "response_body"))
+            if self._store.has(origin, stamp):
+                continue
+            page = StoredPage(root, stamp, replace(record, text=None, body=None))
+            if record.text is not None:
+                self._texts.append(page)
+                yield Unsigned(record.text, record.title, page.of_site)
+            elif record.body is not None:
+                self._extract(page, record, record.body)
             else:
-                path, place = record.origin.path, record.origin.place
-                stamp = self._stamp(path) or _stamp(Path(path, place, "response_body"))
-                if not self._has(record.origin, stamp):
-                    yield from self._sort_page(root, record, stamp)
+                self._store.add(page)
 
-    def _met(self, origin: Origin) -> None:
-        self._done += 1
-        self._advance(origin, self._done)
-
-    def _has(self, origin: Origin, stamp: str) -> bool:
-        self._met(origin)
-        return self._store.has(origin, stamp)
-
-    def _sort_page(self, root: str, record: CrawledPage, stamp: str) -> Iterator[Unsigned]:
-        page = StoredPage(root, stamp, replace(record, text=None, body=None))
-        if record.revisit_of is not None:
-            self._store.add(page)
-        elif record.body is not None:
-            self._extract(page, record)
-        else:
-            self._texts.append(page)
-            yield Unsigned(record.text or "", record.title, page.of_site)
-
-    def _extract(self, page: StoredPage, record: CrawledPage) -> None:
-        assert record.body is not None
+    def _extract(self, page: StoredPage, record: CrawledPage, body: bytes) -> None:
         settings = self._settings
         if self._workers is None:
             self._workers = extraction.Workers(
@@ -179,9 +169,10 @@ class Reader:
                 keep_text=True,
                 area=settings.area,
             )
-        job = self._workers.submit(extraction.Page(record.body, record.url, record.content_type))
-        head = read_head(record.body, record.content_type, record.url)
-        page.record = replace(page.record, title=head.title, indexing=head.indexing | record.indexing)
+        job = self._workers.submit(extraction.Page(body, record.url, record.content_type))
+        head = read_head(body, record.content_type, record.url)
+        noindex = head.indexing.noindex or record.indexing.noindex
+        page.record = replace(page.record, title=head.title, indexing=replace(head.indexing, noindex=noindex))
         self._extracting.append((page, job))
         if len(self._extracting) > _WAITING * settings.processes:
             self._store.add(self._extracted())

@@ -16,7 +16,6 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -42,11 +41,10 @@ _Result = TypeVar("_Result")
 #: signed in this process, because starting others takes longer.
 CHUNK, CHARACTERS = 64, 1 << 20
 ALONE = 512
-#: Characters of the words that stand for the title of a text, and those among which they are looked for. So
-#: many words have as many characters with the spaces between them.
-_TITLE, _BEGINNING, _WORDS = 100, 800, 50
+#: Characters of the words that stand for the title of a text, and those among which they are looked for.
+_TITLE, _BEGINNING = 100, 800
 #: What a signing process does with a part of the texts; set as it starts.
-_work: Callable[[list[Any]], list[Any]]
+_work: Callable[[list[Any]], Iterable[Any]]
 
 
 class SignerDied(NearDupError):
@@ -92,7 +90,7 @@ class Filer:
         """Sign texts and file them."""
         mains = [main_text(each.text)._replace(title=each.title) for each in texts]
         titles = [
-            each.title or " ".join(main.text[:_BEGINNING].split(maxsplit=_WORDS))[:_TITLE]
+            each.title or " ".join(main.text[:_BEGINNING].split())[:_TITLE]
             for each, main in zip(texts, mains, strict=True)
         ]
         signatures = [*self.fingerprinter.signatures(mains)]
@@ -136,16 +134,12 @@ def sign(
     texts: Iterable[MainText], fingerprinter: Fingerprinter, *, processes: int = 0
 ) -> Generator[Signature, None, None]:
     """Yield the signature of each of *texts*, in their order, see `spread`."""
-    return spread(texts, partial(_signatures, fingerprinter), processes)
-
-
-def _signatures(fingerprinter: Fingerprinter, texts: list[MainText]) -> list[Signature]:
-    return [*fingerprinter.signatures(texts)]
+    return spread(texts, fingerprinter.signatures, processes)
 
 
 def spread(
     items: Iterable[_Item],
-    work: Callable[[list[_Item]], list[_Result]],
+    work: Callable[[list[_Item]], Iterable[_Result]],
     processes: int = 0,
 ) -> Generator[_Result, None, None]:
     """Yield what *work* makes of each of *items*, in their order, holding few of them at a time.
@@ -215,7 +209,7 @@ def _spawning() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin(work: Callable[[list[Any]], list[Any]]) -> None:
+def _begin(work: Callable[[list[Any]], Iterable[Any]]) -> None:
     """Make a signing process ready: it ends with its parent, also if that is killed."""
     global _work
     _work = work
@@ -230,4 +224,4 @@ def _end_with_parent() -> None:
 
 
 def _do(items: list[Any]) -> list[Any]:
-    return _work(items)
+    return [*_work(items)]

@@ -55,34 +55,9 @@ CREATE TABLE IF NOT EXISTS problems (source TEXT, place TEXT, reason TEXT);
 """
 _INSERT = f"INSERT OR REPLACE INTO pages ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 #: Pages and seconds between two commits: as much is lost if the audit is killed.
-BATCH, PAUSE = 1000, 1.0
+_BATCH, _PAUSE = 1000, 1.0
 #: What is stored of a page without a signature, and of one that is no revisit.
 _UNSIGNED, _NO_REVISIT = Filed("", None, None), Revisit(None, None)
-
-
-@contextlib.contextmanager
-def explained(path: Path | None) -> Iterator[None]:
-    """Turn errors of the database in *path*, and of code that reads damaged values, into one line.
-
-    A damaged or locked file raises `ConfigurationError`, one that cannot be written `OSError`.
-    """
-    try:
-        yield
-    except ConfigurationError:
-        raise
-    except (sqlite3.Error, zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
-        said = str(error)
-        if "locked" in said:
-            raise ConfigurationError(
-                f"{path} is in use: wait for the other audit, or name another directory."
-            ) from error
-        if "closed" in said:
-            raise ConfigurationError("The audit is closed: read its texts before.") from error
-        if isinstance(error, sqlite3.OperationalError) and not ("decode" in said or "no such" in said):
-            raise OSError(
-                f"{path} cannot be written ({error}): look at the disk and its permissions."
-            ) from error
-        raise ConfigurationError(f"{path} is damaged ({error}): delete it to start anew.") from error
 
 
 @dataclass(slots=True)
@@ -112,13 +87,14 @@ def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
     record, filed = page.record, page.filed or _UNSIGNED
     indexing, revisit = record.indexing, record.revisit_of or _NO_REVISIT
     alternates = json.dumps(dict(indexing.alternates)) if indexing.alternates else ""
-    return (
-        run, encodable(page.root), encodable(record.origin.path), encodable(record.origin.place), page.stamp,
-        encodable(record.url), None if record.fetched is None else float(record.fetched),
-        encodable(indexing.declared), encodable(alternates), encodable(record.title or filed.title),
-        indexing.noindex, record.digest, revisit.digest, revisit.url, page.reason, filed.wall, filed.keys,
-        filed.record, filed.headline, filed.paragraphs, filed.text, record.note,
+    row = (
+        run, page.root, record.origin.path, record.origin.place, page.stamp, record.url,
+        None if record.fetched is None else float(record.fetched), indexing.declared, alternates,
+        record.title or filed.title, indexing.noindex, record.digest, revisit.digest, revisit.url,
+        page.reason, filed.wall, filed.keys, filed.record, filed.headline, filed.paragraphs, filed.text,
+        record.note,
     )  # fmt: skip
+    return tuple(encodable(value) if isinstance(value, str) else value for value in row)
 
 
 def encodable(text: str) -> str:
@@ -153,15 +129,12 @@ class Store:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._waiting, self._committed = 0, time.monotonic()
-        self.run = 0
-        #: Nothing was stored when the run began.
-        self._empty = True
+        self._run = 0
         with self.trusting():
             self._database = sqlite3.connect(path or "", check_same_thread=False, timeout=1)
             try:
-                self._database.execute("PRAGMA locking_mode=EXCLUSIVE")
-                self._database.execute("PRAGMA journal_mode=WAL")
-                self._database.execute("PRAGMA synchronous=NORMAL")
+                for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=NORMAL"):
+                    self._database.execute(f"PRAGMA {pragma}")
                 self._database.executescript(_SCHEMA)
                 ((problem, *_), *_) = self._database.execute("PRAGMA quick_check(1)").fetchall()
                 if problem != "ok":
@@ -192,7 +165,7 @@ class Store:
         """
         identity = json.loads(json.dumps(identity))
         before = self.meta("identity")
-        self.run = (self.meta("run") or 0) + 1
+        self._run = (self.meta("run") or 0) + 1
         if before != identity:  # another version may have had other columns
             for table in ("pages", "problems"):
                 self._write(f"DROP TABLE {table}")
@@ -200,11 +173,10 @@ class Store:
         self._write("DELETE FROM problems")
         # Whether a page meets a limit depends on the machine and the moment: it is tried once more.
         self._write("DELETE FROM pages WHERE reason IN ('timeout', 'crash', 'memory')")
-        start = {"run": self.run, "identity": identity, "complete": False, "skipped": {}}
+        start = {"run": self._run, "identity": identity, "complete": False, "skipped": {}}
         for name, value in start.items():
             self.set_meta(name, value)
         self.commit()
-        self._empty = not self._read("SELECT 1 FROM pages LIMIT 1")
         return "new" if before is None else "resumed" if before == identity else "anew"
 
     def signed(self) -> int:
@@ -213,25 +185,22 @@ class Store:
 
     def has(self, origin: Origin, stamp: str) -> bool:
         """Whether the page at *origin* is stored as it is now; if so, it belongs to this run."""
-        if self._empty:
-            return False
         where = (encodable(origin.path), encodable(origin.place), stamp)
         met = "UPDATE pages SET run = ? WHERE source = ? AND place = ? AND stamp = ?"
-        return self._write(met, self.run, *where) > 0
+        return self._write(met, self._run, *where) > 0
 
     def add(self, page: StoredPage) -> None:
         """Store a page, with the next batch."""
-        self._write(_INSERT, *row_of(page, self.run))
+        self._write(_INSERT, *row_of(page, self._run))
 
-    def add_problem(self, root: str, origin: Origin, reason: str) -> None:
+    def add_problem(self, origin: Origin, reason: str) -> None:
         """Note what could not be read."""
         row = map(encodable, (origin.path, origin.place, reason))
         self._write("INSERT INTO problems VALUES (?, ?, ?)", *row)
 
-    def add_skipped(self, root: str, reason: str, count: int) -> None:
-        """Note how many records of a source are no pages, and why."""
-        skipped = self.skipped()
-        self.set_meta("skipped", skipped | {reason: skipped.get(reason, 0) + count})
+    def add_skipped(self, reason: str, count: int) -> None:
+        """Note how many records are no pages, and why."""
+        self.set_meta("skipped", self.skipped() | {reason: count})
 
     def commit(self) -> None:
         """Put what was added on disk."""
@@ -241,7 +210,7 @@ class Store:
 
     def finish(self) -> None:
         """End the run. Pages that it has not met are no longer in the sources, and are removed."""
-        self._write("DELETE FROM pages WHERE run <> ?", self.run)
+        self._write("DELETE FROM pages WHERE run <> ?", self._run)
         self.set_meta("complete", True)
         self.commit()
 
@@ -291,16 +260,16 @@ class Store:
                 np.cumsum([0, *(len(keys) // 8 for _, _, keys in rows)]),
             )
 
-    def places(self) -> Iterator[tuple[str, str, str]]:
-        """Yield file, place and URL of each page."""
-        yield from self._read("SELECT source, place, url FROM pages")
+    def places(self) -> list[tuple[str, str, str]]:
+        """Return file, place and URL of each page."""
+        return self._read("SELECT source, place, url FROM pages")
 
-    def problems(self) -> Iterator[tuple[str, str, str]]:
-        """Yield file, place and reason of all that could not be read or extracted, in the order of these.
+    def problems(self) -> list[tuple[str, str, str]]:
+        """Return file, place and reason of all that could not be read or extracted, in the order of these.
 
         Places end in numbers as a rule: of two the shorter comes first.
         """
-        yield from self._read(
+        return self._read(
             "SELECT * FROM (SELECT source, place, reason FROM problems UNION ALL "
             "SELECT source, place, 'no main text: ' || reason FROM pages "
             "WHERE reason IS NOT NULL AND reason <> 'no_text') ORDER BY source, length(place), place, reason"
@@ -329,10 +298,30 @@ class Store:
         with self.trusting():
             changed = self._database.execute(command, values).rowcount
         self._waiting += 1
-        if self._waiting >= BATCH or time.monotonic() > self._committed + PAUSE:
+        if self._waiting >= _BATCH or time.monotonic() > self._committed + _PAUSE:
             self.commit()
         return changed
 
-    def trusting(self) -> contextlib.AbstractContextManager[None]:
-        """Return a context that turns the errors of code that reads the file into one line about it."""
-        return explained(self._path)
+    @contextlib.contextmanager
+    def trusting(self) -> Iterator[None]:
+        """Turn errors of the database, and of code that reads damaged values, into one line.
+
+        A damaged or locked file raises `ConfigurationError`, one that cannot be written `OSError`.
+        """
+        path = self._path
+        try:
+            yield
+        except (sqlite3.Error, zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
+            if isinstance(error, ConfigurationError):
+                raise
+            said = str(error)
+            if "locked" in said:
+                said = f"{path} is in use: wait for the other audit, or name another directory."
+            elif "closed" in said:
+                said = "The audit is closed: read its texts before."
+            elif isinstance(error, sqlite3.OperationalError) and not ("decode" in said or "no such" in said):
+                remedy = "look at the disk and its permissions."
+                raise OSError(f"{path} cannot be written ({said}): {remedy}") from error
+            else:
+                said = f"{path} is damaged ({said}): delete it to start anew."
+            raise ConfigurationError(said) from error

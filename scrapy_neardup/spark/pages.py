@@ -57,7 +57,7 @@ class Sources(NamedTuple):
 
 
 #: What only the audit's own readers read, and only from paths.
-_FOREIGN = {".warc", ".wet", ".wacz", ".arc", ".html", ".htm", ".xhtml", ".csv", ".tsv", ".xz"}
+_FOREIGN = {".warc", ".wet", ".arc", ".html", ".htm", ".xhtml", ".csv", ".tsv", ".xz"}
 
 
 def find_paths(paths: Sequence[str]) -> Sources:
@@ -167,7 +167,7 @@ class _Rows:
             row["headline"] = row["headline"].decode("utf-8", "backslashreplace")
         self._rows.append(row | {"kind": "page"})
 
-    def add_problem(self, root: str, origin: Origin, reason: str) -> None:
+    def add_problem(self, origin: Origin, reason: str) -> None:
         row = {
             "source": encodable(origin.path),
             "place": encodable(origin.place),
@@ -175,7 +175,7 @@ class _Rows:
         }
         self._rows.append(row | {"kind": "problem"})
 
-    def add_skipped(self, root: str, reason: str, count: int) -> None:
+    def add_skipped(self, reason: str, count: int) -> None:
         self._rows.append({"kind": "skipped", "reason": reason, "count": count})
 
     def take(self) -> pa.RecordBatch:

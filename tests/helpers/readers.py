@@ -21,14 +21,7 @@ from scrapy.http import HtmlResponse
 from scrapy_neardup import Detector, Features, Fingerprinter
 from scrapy_neardup.audit.output.causes import find_causes
 from scrapy_neardup.audit.sources import mirror_url, open_sources
-from scrapy_neardup.audit.sources.records import Origin
-from scrapy_neardup.audit.sources.responses import (
-    dechunked,
-    omission,
-    page_of_response,
-    parse_response,
-    read_head,
-)
+from scrapy_neardup.audit.sources.responses import read_head
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.content_area import ContentArea
@@ -54,6 +47,7 @@ from scrapy_neardup.matching.records import entries, fingerprinter_of, header_fo
 from scrapy_neardup.matching.sites import host_of, is_domain, site_key
 from scrapy_neardup.plugin.responses import declared_canonical
 from scrapy_neardup.plugin.settings import read_rules
+from tests.audit.sources.archives import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,17 +146,8 @@ def head_of_page(data: bytes, folder: Path) -> Any:
 @_reader("response", 1200)
 def response(data: bytes, folder: Path) -> Any:
     """Answers of servers as archives have them: a line with the status, headers, a body."""
-    parsed = parse_response(data)
-    if parsed is None:
-        return None
-    status, headers, body = parsed
-    url = "https://a.example/b"
-    if not omission(url, status, headers.get("content-type")):
-        body = dechunked(headers, body)
-    found = page_of_response(url, status, headers, body, None, Origin("a"))
-    lines = [value.encode("utf-8", "replace") for name, value in headers.items() if name == "link"]
-    declared_canonical(HtmlResponse(url, body=b"", headers={"Link": lines}))
-    return found
+    (folder / "a.warc").write_bytes(record("response", "https://a.example/b", data))
+    return list(open_sources([folder / "a.warc"]))
 
 
 # Texts.
@@ -264,7 +249,6 @@ for _kind, _name, _speed in (
     ("csv", "a.csv", 260),
     ("parquet", "a.parquet", 250),
     ("warc", "a.warc", 240),
-    ("wacz", "a.wacz", 450),
     ("page", "a.html", 380),
 ):
     _reader(_kind, _speed, f"source {_name}")(_source(_name))

@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,10 +72,6 @@ def _written_by_hand() -> Iterator[tuple[str, bytes]]:
     )
     yield "warc", records
     yield "warc", gzip.compress(records, mtime=0)
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("archive/a.warc.gz", gzip.compress(records, mtime=0))
-    yield "wacz", packed.getvalue()
     table = io.BytesIO()
     pq.write_table(pa.table({name: [value] * 3 for name, value in _ITEM.items()}), table)
     yield "parquet", table.getvalue()

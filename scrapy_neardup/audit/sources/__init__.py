@@ -31,7 +31,7 @@ from .records import (
     head,
     read_whole,
 )  # fmt: skip
-from .responses import is_cache, looks_like_html, read_cache, read_wacz, read_warc
+from .responses import is_cache, looks_like_html, read_cache, read_warc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,20 +39,16 @@ if TYPE_CHECKING:
 #: A file that is in a folder with results of an audit.
 _RESULTS = "signatures.sqlite"
 #: For kinds that need one: the module, and the extra that brings it.
-_EXTRAS = {"parquet": ("pyarrow", "parquet"), "warc": ("fastwarc", "warc"), "wacz": ("fastwarc", "warc")}
+_EXTRAS = {"parquet": ("pyarrow", "parquet"), "warc": ("fastwarc", "warc")}
 _KNOWN = (
-    "feeds (.jl .jsonl .json .csv, also .gz .bz2), .parquet, .warc, .warc.gz, .wacz, .html, "
+    "feeds (.jl .jsonl .json .csv, also .gz .bz2), .parquet, .warc, .warc.gz, .html, "
     "Scrapy's HTTP cache and folders of such files"
 )
 _SUFFIXES = {
     ".jl": "json lines", ".jsonl": "json lines", ".jsonlines": "json lines", ".ndjson": "json lines",
-    ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".warc": "warc", ".wacz": "wacz",
-    ".wet": "warc", ".html": "html", ".htm": "html", ".xhtml": "html",
+    ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".warc": "warc", ".wet": "warc",
+    ".html": "html", ".htm": "html", ".xhtml": "html",
 }  # fmt: skip
-#: What else files are packed with.
-_TO_UNPACK = (".zst", ".xz", ".zip", ".7z", ".rar", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".lz4", ".br")
-#: Files that have the URL of their folder in a mirror of a site.
-_INDEX = ("index.html", "index.htm")
 #: What stays as it is in a part of a path: a name with a ? is one with a query.
 _SAFE = "%?=&;:@!$'()*+,~[]"
 
@@ -106,10 +102,8 @@ def read_source(source: Source, options: Options) -> Iterator[Record]:
     try:
         for record in _READERS[source.kind](source.path, label, options):
             origin = record.origin
-            if isinstance(record, CrawledPage):
-                problems = 0
-            elif isinstance(record, BrokenRecord):
-                problems += 1
+            if not isinstance(record, Skipped):
+                problems = problems + 1 if isinstance(record, BrokenRecord) else 0
             yield record
             if problems >= MAX_PROBLEMS:
                 yield BrokenRecord(origin, f"{problems} broken records in a row: the rest is left out")
@@ -138,7 +132,10 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
                     yield Skipped(origin, "link_out_of_folder")
                     continue
                 kind = kind_of_file(path) if path.is_file() else None
-                if kind in ("json", "csv") and not _is_feed(path, kind, of_site=directory in sites):
+                # Beside pages it is data of the site, such as the search index that repeats all of them.
+                if (kind in ("json", "csv") and directory in sites) or (
+                    kind == "json" and head(path).lstrip()[:1] != b"["
+                ):
                     kind = None
             except OSError as error:
                 yield BrokenRecord(origin, error.strerror or str(error))
@@ -147,15 +144,6 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
                 yield Skipped(origin, "other_file")
             else:
                 yield from read_source(Source(path, kind), options)
-
-
-def _is_feed(path: Path, kind: str, *, of_site: bool) -> bool:
-    """Tell whether a JSON or CSV file of a folder is a feed.
-
-    *of_site* says that pages are beside or above it. Then it is data of the site, such as the search index
-    that repeats all its pages.
-    """
-    return not of_site and (kind == "csv" or head(path).lstrip()[:1] == b"[")
 
 
 def _kind(path: Path) -> str:
@@ -179,10 +167,9 @@ def _kind(path: Path) -> str:
             f"{path} cannot be read ({error.strerror}): change its permissions."
         ) from error
     if kind is None:
-        remedy = "unpack it" if path.name.lower().endswith(_TO_UNPACK) else f"name {_KNOWN}"
-        raise SourceUnavailable(f"{path} is of no known kind: {remedy}.")
-    if kind in _EXTRAS and find_spec(_EXTRAS[kind][0]) is None:
-        module, extra = _EXTRAS[kind]
+        raise SourceUnavailable(f"{path} is of no known kind: unpack it, or name {_KNOWN}.")
+    module, extra = _EXTRAS.get(kind, ("sys", ""))
+    if find_spec(module) is None:
         raise SourceUnavailable(f"{path} needs {module}: run `pip install 'scrapy-neardup[{extra}]'`.")
     return kind
 
@@ -191,10 +178,8 @@ def kind_of_file(path: Path) -> str | None:
     """Tell the kind of a file, such as ``json lines`` or ``warc``; None if it is not known."""
     named = _kind_by_name(path.name)
     start = head(path).removeprefix(b"\xef\xbb\xbf")
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    if start.startswith(b"WARC/"):
-        return "warc"
+    if start.startswith((b"PAR1", b"WARC/")):
+        return "parquet" if start.startswith(b"P") else "warc"
     if named in ("json lines", "json") and start.lstrip()[:1] == b"[":
         return "json"
     return named or ("html" if looks_like_html(start) else None)
@@ -202,7 +187,7 @@ def kind_of_file(path: Path) -> str | None:
 
 def _kind_by_name(name: str) -> str | None:
     name = name.lower().removesuffix(".gz").removesuffix(".bz2")
-    return next((kind for suffix, kind in _SUFFIXES.items() if name.endswith(suffix)), None)
+    return _SUFFIXES.get(os.path.splitext(name)[1])  # noqa: PTH122
 
 
 def _read_html(path: Path, label: str, options: Options) -> Iterator[Record]:
@@ -232,19 +217,14 @@ def mirror_url(path: Path, folder: Path, base_url: str | None) -> str | None:
         if not hosts:
             return None
         base_url, below = f"https://{below[hosts[0]].lower()}", below[hosts[0] + 1 :]
-    parts = [*below[:-1], "" if below[-1].lower() in _INDEX else below[-1]]
-    quoted = (quote(part.encode("utf-8", "surrogateescape"), safe=_SAFE) for part in parts)
+    if below[-1].lower() in ("index.html", "index.htm"):
+        below[-1] = ""
+    quoted = (quote(part.encode("utf-8", "surrogateescape"), safe=_SAFE) for part in below)
     return f"{base_url.rstrip('/')}/{'/'.join(quoted)}"
 
 
 #: Readers take the path, its name in messages, and the options. A folder is read by those of its files.
 _READERS: dict[str, Callable[[Path, str, Options], Iterator[Record]]] = {
-    "json lines": read_json_lines,
-    "json": read_json,
-    "csv": read_csv,
-    "parquet": read_parquet,
-    "warc": read_warc,
-    "wacz": read_wacz,
-    "html": _read_html,
-    "cache": read_cache,
-}
+    "json lines": read_json_lines, "json": read_json, "csv": read_csv, "parquet": read_parquet,
+    "warc": read_warc, "html": _read_html, "cache": read_cache,
+}  # fmt: skip

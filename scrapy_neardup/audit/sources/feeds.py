@@ -7,6 +7,7 @@ import csv
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,7 +20,6 @@ from .records import (
     CrawledPage,
     Origin,
     Stream,
-    Unreadable,
     clean,
     seconds,
     too_long,
@@ -37,33 +37,26 @@ if TYPE_CHECKING:
 #: Names of fields in the order of preference; case, hyphens and underscores do not matter.
 _TEXT = (
     "text", "body", "content", "articlebody", "maintext", "fulltext", "articletext", "extractedtext",
-    "plaintext", "bodytext", "textcontent", "contenttext", "cleantext", "story", "article",
+    "plaintext", "bodytext", "textcontent", "cleantext", "story", "article",
 )  # fmt: skip
 _HTML = (
-    "html", "rawhtml", "bodyhtml", "htmlbody", "contenthtml", "htmlcontent", "pagehtml", "htmlpage",
-    "browserhtml", "fullhtml", "htmlsource", "pagesource", "sourcecode",
+    "html", "rawhtml", "bodyhtml", "htmlbody", "contenthtml", "htmlcontent", "pagehtml", "browserhtml",
+    "pagesource",
 )  # fmt: skip
-_URL = (
-    "url", "pageurl", "responseurl", "finalurl", "articleurl", "link", "href", "uri", "permalink",
-    "sourceurl", "requesturl", "canonicalurl", "id",
-)  # fmt: skip
-_FETCHED = (
-    "fetched", "fetchedat", "fetchtime", "crawledat", "crawltime", "crawled", "scrapedat", "scraped",
-    "downloadedat", "datedownload", "datedownloaded", "retrievedat", "timestamp",
-)  # fmt: skip
+_URL = ("url", "pageurl", "responseurl", "finalurl", "articleurl", "link", "href", "uri", "permalink",
+        "sourceurl", "requesturl", "canonicalurl", "id")  # fmt: skip
+_FETCHED = ("fetched", "fetchedat", "fetchtime", "crawledat", "crawltime", "crawled", "scrapedat", "scraped",
+            "downloadedat", "datedownload", "retrievedat", "timestamp")  # fmt: skip
 _TITLE = ("title", "headline", "name")
-_DOCUMENT = re.compile(
-    r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body|\?xml)\b", re.IGNORECASE | re.DOTALL
+_START = re.compile(
+    r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|\?xml|html|head|body|p|div|span|section|article|main|h[1-6]|table"
+    r"|ul|ol)\b",
+    re.IGNORECASE | re.DOTALL,
 )
-_FRAGMENT = re.compile(r"\s*<(?:p|div|span|section|article|main|h[1-6]|table|ul|ol)\b", re.IGNORECASE)
-_END_TAG = re.compile(
-    r"</(?:html|body|head|title|div|p|span|a|ul|ol|li|h[1-6]|table|tr|td|section|article|main|em|strong|b|i)\s*>",
-    re.IGNORECASE,
-)
+_END_TAG = re.compile(r"</[a-z]{1,9}[1-6]?\s*>", re.IGNORECASE)
 _SAMPLE = 20_000  # characters
 #: A text with markup in it has more than two end tags, and one in as many characters.
 _FEW, _PER_TAG = 2, 500
-_PLANS = 1000
 #: Brackets and commas of one JSON record: an empty list takes 2 bytes there, and 56 in memory. Records that
 #: are smaller than so many bytes have not too many.
 MAX_ELEMENTS, _LARGE = 2_000_000, 1 << 20
@@ -84,10 +77,10 @@ _REFUSED = '"."."\n'
 class _Plan(NamedTuple):
     """Names to try for each purpose."""
 
-    content: Sequence[str]
-    url: Sequence[str]
-    fetched: Sequence[str]
-    title: Sequence[str]
+    content: list[str]
+    url: list[str]
+    fetched: list[str]
+    title: list[str]
     #: Those of *content* that are HTML for sure.
     html: frozenset[str]
 
@@ -98,7 +91,7 @@ class Fields:
     def __init__(self, options: Options) -> None:
         self._text_field = options.text_field
         self._url_field = options.url_field
-        self._plans: dict[tuple[str, ...], _Plan] = {}
+        self._plan = lru_cache(maxsize=1000)(self._planned)
 
     def page(self, item: Mapping[str, Any], origin: Origin) -> CrawledPage | BrokenRecord:
         """Make a page of *item*; an item without a URL has its origin for one.
@@ -107,31 +100,34 @@ class Fields:
         """
         plan = self._plan(tuple(item))
         if self._url_field is not None and _get(item, self._url_field) is None:
-            return BrokenRecord(origin, self.no_url(item))
+            why = f"no field {self._url_field} (--url-field); the fields are {_listed(item)}"
+            return BrokenRecord(origin, why)
         found = {name: text for name in plan.content if (text := _content(_get(item, name))) is not None}
         if not found:
             return BrokenRecord(origin, self.no_text(item))
         name = next((name for name in found if found[name].strip()), next(iter(found)))
-        content, content_type, title = found[name], None, ""
+        content = found[name]
         url = next((url for name in plan.url if (url := _url(_get(item, name)))), str(origin))
         if len(url) > MAX_URL:
             return BrokenRecord(origin, f"the URL has {len(url)} characters")
         times = (seconds(_get(item, name)) for name in plan.fetched)
         fetched = next((time for time in times if time is not None), None)
         without = {*plan.content, *plan.url, *plan.fetched}
-        if isinstance(content, str) and (name in plan.html or is_html(content)):
-            content, content_type = content.encode(), "text/html; charset=utf-8"
-        elif isinstance(content, str):
-            titles = (_content(_get(item, name)) for name in plan.title)
-            title = next((title for title in titles if isinstance(title, str)), "")
-            without.update(plan.title)  # titles are compared by the rules of names
-        text, body = (content, None) if isinstance(content, str) else (None, content)
-        note = note_of(item, without)
-        return CrawledPage(url, text, body, content_type, fetched, origin, title=title, note=note)
+        if isinstance(content, bytes):
+            return CrawledPage(url, None, content, None, fetched, origin, note=note_of(item, without))
+        if name in plan.html or is_html(content):
+            body, kind = content.encode(), "text/html; charset=utf-8"
+            return CrawledPage(url, None, body, kind, fetched, origin, note=note_of(item, without))
+        titles = (_content(_get(item, name)) for name in plan.title)
+        title = next((title for title in titles if isinstance(title, str)), "")
+        note = note_of(item, without | {*plan.title})  # titles are compared by the rules of names
+        return CrawledPage(url, content, None, None, fetched, origin, title=title, note=note)
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns among *names* that `page` looks at: all, or none if none can hold text."""
-        return [*names] if _has(names, self._plan(tuple(names)).content) else []
+        content = self._plan(tuple(names)).content
+        tops = {*content, *(name.partition(".")[0] for name in content)}
+        return [] if tops.isdisjoint(names) else [*names]
 
     def no_text(self, names: Iterable[str]) -> str:
         """Say that fields called *names* hold no text, and what to do."""
@@ -142,49 +138,28 @@ class Fields:
             f"{_listed(names)}"
         )
 
-    def no_url(self, names: Iterable[str]) -> str:
-        """Say that the field of the URL is not among *names*."""
-        return f"no field {self._url_field} (--url-field); the fields are {_listed(names)}"
-
-    def _plan(self, names: tuple[str, ...]) -> _Plan:
-        if (plan := self._plans.get(names)) is None:
-            own = {name.lower().replace("_", "").replace("-", ""): name for name in reversed(names)}
-
-            def known(keys: Iterable[str]) -> list[str]:
-                return [own[key] for key in keys if key in own]
-
-            plan = _Plan(
-                known(_TEXT + _HTML) if self._text_field is None else [self._text_field],
-                known(_URL) if self._url_field is None else [self._url_field],
-                known(_FETCHED),
-                known(_TITLE),
-                frozenset(known(_HTML) if self._text_field is None else ()),
-            )
-            if len(self._plans) >= _PLANS:
-                self._plans.clear()
-            self._plans[names] = plan
-        return plan
+    def _planned(self, names: tuple[str, ...]) -> _Plan:
+        own = {name.lower().replace("_", "").replace("-", ""): name for name in reversed(names)}
+        text, html, url, fetched, title = (
+            [own[key] for key in keys if key in own] for keys in (_TEXT, _HTML, _URL, _FETCHED, _TITLE)
+        )
+        if self._text_field is not None:
+            text, html = [self._text_field], []
+        if self._url_field is not None:
+            url = [self._url_field]
+        return _Plan(text + html, url, fetched, title, frozenset(html))
 
 
 def is_html(content: str) -> bool:
     """Whether *content* is HTML, a document or a part of one, and no text that mentions a tag or two."""
     sample = content[:_SAMPLE]
-    if _DOCUMENT.match(sample):
-        return True
     if "</" not in sample:
         return False
-    if _FRAGMENT.match(sample) and content[-_PER_TAG:].rstrip().endswith(">"):
-        return True
-    return len(_END_TAG.findall(sample)) > max(_FEW, len(sample) / _PER_TAG)
+    return bool(_START.match(sample)) or len(_END_TAG.findall(sample)) > max(_FEW, len(sample) / _PER_TAG)
 
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join([name[:40] for name in names][:12]) or "none"
-
-
-def _has(names: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Tell whether one of *wanted*, or what it is a field of, is among *names*."""
-    return not {*names}.isdisjoint({*wanted, *(name.partition(".")[0] for name in wanted)})
 
 
 def _get(item: Mapping[str, Any], name: str) -> Any:
@@ -217,10 +192,9 @@ def read_json_lines(path: Path, label: str, options: Options) -> Iterator[Record
     stream, fields = Stream(path), Fields(options)
     for number, line in stream.lines():
         origin = Origin(label, f"line {number}")
-        if line is None:
-            yield BrokenRecord(origin, too_long())
-        else:
-            yield _rewarded(stream, item_of(fields, line, origin))
+        yield _rewarded(
+            stream, BrokenRecord(origin, too_long()) if line is None else item_of(fields, line, origin)
+        )
 
 
 def read_json(path: Path, label: str, options: Options) -> Iterator[Record]:
@@ -236,7 +210,7 @@ def read_csv(path: Path, label: str, options: Options) -> Iterator[Record]:
     """Yield the rows of a table with a line of field names."""
     stream, fields = Stream(path), Fields(options)
     names: list[str] | None = None
-    for number, row in csv_rows(stream):
+    for number, row in _csv_rows(stream):
         origin = Origin(label, f"line {number}")
         if isinstance(row, str):
             yield BrokenRecord(origin, row)
@@ -248,7 +222,7 @@ def read_csv(path: Path, label: str, options: Options) -> Iterator[Record]:
             yield BrokenRecord(origin, f"{len(row)} fields instead of {len(names)}")
 
 
-def csv_rows(stream: Stream) -> Iterator[tuple[int, list[str] | str]]:
+def _csv_rows(stream: Stream) -> Iterator[tuple[int, list[str] | str]]:
     """Yield the rows of a table with the numbers of their lines; a str tells what is wrong with one.
 
     The limit of the `csv` module for fields, which holds for the whole process, is raised.
@@ -289,19 +263,17 @@ def read_parquet(path: Path, label: str, options: Options) -> Iterator[Record]:
 
     fields = Fields(options)
     schema = pq.read_schema(path)
-    needed = fields.columns(schema.names)
-    if not needed:
+    if not fields.columns(schema.names):
         yield BrokenRecord(Origin(label), fields.no_text(schema.names))
         return
-    columns = [each.name for each in schema if each.name in needed or not pa.types.is_nested(each.type)]
     # A value that is repeated stays once in memory: a small file can repeat a large one a million times.
-    strings = [name for name in columns if schema.field(name).type in (pa.string(), pa.binary())]
+    strings = [each.name for each in schema if each.type in (pa.string(), pa.binary())]
     table = pq.ParquetFile(path, read_dictionary=strings)
     first = 1
     for group in range(table.num_row_groups):
         number = first
         try:
-            for batch in table.iter_batches(_BATCH, [group], columns, use_threads=False):
+            for batch in table.iter_batches(_BATCH, [group], use_threads=False):
                 for row in range(batch.num_rows):
                     yield _row(fields, batch, row, Origin(label, f"row {number}"))
                     number += 1
@@ -324,9 +296,9 @@ def item_of(fields: Fields, content: bytes, origin: Origin) -> CrawledPage | Bro
     """Return the page in the JSON object *content*."""
     try:
         if len(content) > _LARGE and sum(map(content.count, (b"[", b"{", b","))) > MAX_ELEMENTS:
-            raise Unreadable(_TOO_MANY)
+            raise ValueError(_TOO_MANY)
         item = json.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError, Unreadable) as error:
+    except (ValueError, RecursionError) as error:
         return BrokenRecord(origin, f"not a JSON object: {error}")
     if not isinstance(item, dict):
         return BrokenRecord(origin, "not a JSON object: it is another value")
@@ -362,11 +334,9 @@ def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]
             gap = _GAP.match(text, at)
             assert gap
             end = gap.end()
-            if junk or text[end : end + 1] not in (
-                "",
-                "{",
-            ):  # the rest of a broken object, or no object at all
-                end = next((place for place in [text.find("{", end)] if place >= 0), len(text))
+            if junk or text[end : end + 1] not in ("", "{"):  # the rest of a broken object, or none at all
+                place = text.find("{", end)
+                end = place if place >= 0 else len(text)
                 if not junk:
                     number += 1
                     yield number, "not a JSON object"

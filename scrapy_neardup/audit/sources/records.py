@@ -28,9 +28,7 @@ MAX_BARREN = 1 << 28
 MAX_PROBLEMS = 100_000
 #: Characters of a URL, and bytes of HTTP headers.
 MAX_URL = MAX_HEADERS = 1 << 16
-#: Bytes that tell of what kind a file is.
-HEAD = 4096
-_CHUNK = 1 << 18
+_HEAD, _CHUNK = 4096, 1 << 18  # bytes
 _LAST_SECOND = 32503680000  # year 3000; larger numbers are milliseconds
 #: Bytes that each line counts at least: of empty ones millions would take minutes.
 _LINE = 64
@@ -82,17 +80,6 @@ class Indexing:
     #: Its versions for other languages or regions: pairs of ``hreflang`` and absolute URL, each once.
     alternates: tuple[tuple[str, str], ...] = ()
 
-    def __or__(self, other: Indexing) -> Indexing:
-        """Return what both say; where each names a URL, this one counts."""
-        alternates = dict(other.alternates) | dict(self.alternates)
-        return Indexing(
-            self.noindex or other.noindex, self.declared or other.declared, tuple(alternates.items())
-        )
-
-
-#: Of a page that tells search engines nothing.
-SILENT = Indexing()
-
 
 @dataclass(frozen=True, slots=True)
 class CrawledPage:
@@ -109,8 +96,8 @@ class CrawledPage:
     origin: Origin
     #: Digest of the body that the source states, such as ``sha1:…``.
     digest: str | None = None
-    #: What its HTTP headers tell search engines.
-    indexing: Indexing = SILENT
+    #: What its HTTP headers tell search engines; of a page that was read, what its head tells, too.
+    indexing: Indexing = Indexing()  # frozen
     #: Of a text, if the source has it.
     title: str = ""
     revisit_of: Revisit | None = None
@@ -205,16 +192,15 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 def head(path: Path) -> bytes:
-    """Return the first `HEAD` bytes of the decompressed content; what there is of a broken file."""
+    """Return the first 4096 bytes of the decompressed content; what there is of a broken file."""
     content = b""
     try:
-        for chunk in Stream(path):
-            content += chunk
-            if len(content) >= HEAD:
-                break
+        with open_regular(path) as file, decompressed(file) as stream:
+            while len(content) < _HEAD and (chunk := stream.read1(_HEAD)):
+                content += chunk
     except DAMAGE:
         pass  # whoever reads the file will say so
-    return content[:HEAD]
+    return content[:_HEAD]
 
 
 def read_whole(path: Path, limit: int = MAX_RECORD) -> bytes:
@@ -236,11 +222,7 @@ def decompressed(file: IO[bytes]) -> gzip.GzipFile | bz2.BZ2File:
 
 def clean(text: str) -> str:
     """Replace surrogates, which JSON can spell and no encoding can write."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def seconds(value: Any) -> float | None:
@@ -249,20 +231,14 @@ def seconds(value: Any) -> float | None:
         value = value[0] if value else None
     try:
         if isinstance(value, str):
-            value = _parsed(value.strip()[:40])
+            value = value.strip()[:40]
+            digits = value.replace(".", "", 1).isdecimal()
+            iso = value.replace("Z", "+00:00").replace(" +", "+")
+            value = float(value) if digits else datetime.fromisoformat(iso)
         if isinstance(value, datetime):
             value = (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            return None
-        found = float(value)
+        found = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.0
     except (ValueError, OverflowError):
         return None
     found = found / 1000 if found > _LAST_SECOND else found
     return found if 0 < found <= _LAST_SECOND else None
-
-
-def _parsed(value: str) -> datetime | float:
-    try:
-        return float(value)
-    except ValueError:
-        return datetime.fromisoformat(value.replace("Z", "+00:00").replace(" +", "+"))

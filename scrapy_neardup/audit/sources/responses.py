@@ -1,8 +1,6 @@
-"""HTTP responses as crawlers keep them: WARC files, the WACZ files that pack them, Scrapy's HTTP cache.
+"""HTTP responses as crawlers keep them: in WARC files and Scrapy's HTTP cache; and the heads of pages.
 
 Responses are pages, and so are resources; revisits refer to pages; the conversions of WET files are texts.
-The cache is read as `FilesystemCacheStorage` writes it, one directory a response; what it has pickled is not.
-The head of a page and its robots header tell its title, and what it tells search engines.
 """
 
 from __future__ import annotations
@@ -12,9 +10,10 @@ import gzip
 import io
 import os
 import re
-import zipfile
+import sys
 import zlib
 from html import unescape
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -31,7 +30,6 @@ from .records import (
     MAX_HEADERS,
     MAX_RECORD,
     MAX_URL,
-    SILENT,
     BrokenRecord,
     CrawledPage,
     Indexing,
@@ -46,26 +44,23 @@ from .records import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from fastwarc import WarcRecord
 
     from .records import Options, Record
 
-#: Bytes of a page in which its head is looked for, and characters kept of a title.
-_HEAD_BYTES, _TITLE = 1 << 17, 200
+#: Bytes of a page in which its head is looked for, characters kept of a title, links that are looked at.
+_HEAD_BYTES, _TITLE, _MOST = 1 << 17, 200, 200
 #: Links below it may be what readers have written.
 _END = re.compile("</head|<body", re.IGNORECASE)
 _TITLE_TAG = re.compile(r"<title\b[^<>]*>([^<]{0,2000})", re.IGNORECASE)
 #: All search engines, and the one that pages are written for.
 _AGENTS = ("robots", "googlebot")
 _FORBIDDING = frozenset({"noindex", "none"})
-#: Links of one page, and versions of it, that are looked at.
-_MOST = 200
 _CHUNK = 1 << 20  # bytes
 #: Places behind a broken record that are tried in turn, until one is a sound record.
 _TRIES = 1000
-_CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,8}[ \t]*(?:;[^\n]*)?\r\n")
 _FINGERPRINT = re.compile(r"[0-9a-f]{16,128}")
 #: A dictionary of strings and numbers, without nesting, which could exhaust the stack of Python's parser.
 _STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
@@ -82,58 +77,35 @@ _CODINGS = 4  # at most, one over the other
 
 
 def read_warc(path: Path, label: str, options: Options) -> Iterator[Record]:
-    """Yield the pages of a WARC file, see `page_of_record`."""
-    with path.open("rb") as file:
-        yield from _pages(file, label)
-
-
-def read_wacz(path: Path, label: str, options: Options) -> Iterator[Record]:
-    """Yield the pages of the WARC files in a WACZ file, in the order of their names."""
-    with zipfile.ZipFile(path) as archive:
-        names = {name for name in archive.namelist() if name.endswith((".warc", ".warc.gz"))}
-        for name in sorted(names):
-            yield from _member(archive, name, label)
-        if not names:
-            yield BrokenRecord(Origin(label), "no WARC file is in it")
-
-
-def _member(archive: zipfile.ZipFile, name: str, label: str) -> Iterator[Record]:
-    try:
-        with archive.open(name) as file:
-            yield from _pages(file, label, f"{name}, ")
-    except (zipfile.BadZipFile, RuntimeError, *DAMAGE) as error:
-        yield BrokenRecord(Origin(label, name), str(error))
-
-
-def _pages(file: IO[bytes], label: str, where: str = "") -> Iterator[Record]:
-    """Yield the pages of an open WARC file. *where* precedes the positions of records in messages.
+    """Yield the pages of a WARC file, see `page_of_record`.
 
     Behind a broken record, reading goes on where the next one seems to begin. If what begins there is no
     record, the place after it is tried. After `_TRIES` places in vain the rest of the file is left out.
     """
     from fastwarc import ArchiveIterator
 
-    compressed = file.read(2) == b"\x1f\x8b"
-    start: int | None = 0
-    tries = 0  # since the last sound record
-    while start is not None and tries < _TRIES:
-        file.seek(start)
-        last, problem, tries = start, "", tries + 1
-        try:
-            for record in ArchiveIterator(file, parse_http=False):
-                last = record.stream_pos
-                page = page_of_record(record, Origin(label, f"{where}byte {last}"))
-                tries = 0
-                if page is not None:
-                    yield page
-        except (OSError, ValueError, Unreadable) as error:
-            problem = f"broken: {error}"
-        ended = not problem
-        if ended and compressed and tries <= 1 and _is_cut(file, last):
-            problem = "the file ends in the middle of it"
-        if problem and tries <= 1:  # one message for a damaged part of the file is enough
-            yield BrokenRecord(Origin(label, f"{where}byte {last}"), problem)
-        start = None if ended else _next_record(file, last, b"\x1f\x8b\x08" if compressed else b"\nWARC/")
+    with path.open("rb") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+        start: int | None = 0
+        tries = 0  # since the last sound record
+        while start is not None and tries < _TRIES:
+            file.seek(start)
+            last, problem, tries = start, "", tries + 1
+            try:
+                for record in ArchiveIterator(file, parse_http=False):
+                    last = record.stream_pos
+                    page = page_of_record(record, Origin(label, f"byte {last}"))
+                    tries = 0
+                    if page is not None:
+                        yield page
+            except (OSError, ValueError, Unreadable) as error:
+                problem = f"broken: {error}"
+            ended = not problem
+            if ended and compressed and tries <= 1 and _is_cut(file, last):
+                problem = "the file ends in the middle of it"
+            if problem and tries <= 1:  # one message for a damaged part of the file is enough
+                yield BrokenRecord(Origin(label, f"byte {last}"), problem)
+            start = None if ended else _next_record(file, last, b"\x1f\x8b\x08" if compressed else b"\nWARC/")
 
 
 def _is_cut(file: IO[bytes], start: int) -> bool:
@@ -170,11 +142,14 @@ def page_of_record(record: WarcRecord, origin: Origin) -> Record | None:
 
     if "Content-Length" not in record.headers:
         raise Unreadable("the file ends in its headers")
-    length, kind = record.content_length, record.record_type
-    wanted = kind in (Type.resource, Type.conversion)
-    wanted |= kind in (Type.response, Type.revisit) and record.is_http
+    kind, length = record.record_type, record.content_length
+    is_http = kind in (Type.response, Type.revisit) and record.is_http
+    wanted = is_http or kind in (Type.resource, Type.conversion)
+    status, headers = 200, {"content-type": record.headers.get("Content-Type") or ""}
+    if is_http and length <= MAX_RECORD:
+        status, headers = _read_headers(record, 0 if kind == Type.response else 200)
     block = record.reader.read(length) if wanted and length <= MAX_RECORD else b""
-    if len(block) + record.consume() < length:
+    if len(block) + record.consume() < record.content_length:
         raise Unreadable("the file ends in the middle of it")
     if not wanted:
         return None
@@ -184,22 +159,26 @@ def page_of_record(record: WarcRecord, origin: Origin) -> Record | None:
     if not url or len(url) > MAX_URL:
         return BrokenRecord(origin, f"its URL has {len(url)} characters")
     fetched = seconds(record.headers.get("WARC-Date"))
-    digest = record.headers.get("WARC-Payload-Digest")
     if kind == Type.conversion:
         return CrawledPage(url, block.decode("utf-8", "replace"), None, None, fetched, origin)
-    if kind == Type.resource:
-        headers = {"content-type": record.headers.get("Content-Type") or ""}
-        return page_of_response(url, 200, headers, block, fetched, origin, digest)
-    parsed = parse_response(block)
     if kind == Type.revisit:
-        status, headers, _ = parsed or (200, {}, b"")
         return _revisit(record, url, status, headers.get("content-type"), fetched, origin)
-    if parsed is None:
+    if not status:
         return BrokenRecord(origin, "its HTTP headers cannot be parsed")
-    status, headers, body = parsed
-    if not omission(url, status, headers.get("content-type")):
-        body = dechunked(headers, body)
-    return page_of_response(url, status, headers, body, fetched, origin, digest)
+    if "chunked" in headers.get("transfer-encoding", "").lower():
+        block = _dechunked(block)
+    digest = record.headers.get("WARC-Payload-Digest")
+    return page_of_response(url, status, headers, block, fetched, origin, digest)
+
+
+def _read_headers(record: WarcRecord, unknown: int) -> tuple[int, dict[str, str]]:
+    """Return the status of an HTTP record, *unknown* for none, and headers with names in lower case."""
+    try:
+        record.parse_http()
+    except (OSError, ValueError):
+        return unknown, {}
+    headers = record.http_headers
+    return headers.status_code or unknown, {name.lower(): value for name, value in headers.items()}
 
 
 def _revisit(
@@ -211,32 +190,16 @@ def _revisit(
         refers_to = url
     if refers_to is None and digest is None:
         return BrokenRecord(origin, "it does not say what it is a revisit of")
-    if reason := omission(url, 200 if status == 304 else status, content_type):
+    if reason := _omission(url, 200 if status == 304 else status, content_type):
         return Skipped(origin, reason)
     refers = Revisit(digest, None if refers_to is None else clean(refers_to).strip("<>"))
     return CrawledPage(url, None, None, content_type, fetched, origin, digest, revisit_of=refers)
 
 
-def parse_response(block: bytes) -> tuple[int, dict[str, str], bytes] | None:
-    """Split an HTTP response into status, headers with names in lower case, and body."""
-    from fastwarc.warc import HeaderMap
-
-    parsed = HeaderMap()
-    try:
-        length = parsed.parse(io.BytesIO(block))
-    except (OSError, ValueError):
-        return None
-    if parsed.status_code is None:
-        return None
-    return parsed.status_code, {name.lower(): value for name, value in parsed.items()}, block[length:]
-
-
-def dechunked(headers: dict[str, str], body: bytes) -> bytes:
+def _dechunked(body: bytes) -> bytes:
     """Undo the chunks of a body, which many archives store undone under the header that announces them."""
     from fastwarc.stream_io import ChunkedReader
 
-    if "chunked" not in headers.get("transfer-encoding", "").lower() or not _CHUNK_SIZE.match(body):
-        return body
     try:
         return ChunkedReader(io.BytesIO(body)).read()
     except OSError:
@@ -249,7 +212,10 @@ def is_cache(path: Path) -> bool:
 
 
 def read_cache(path: Path, label: str, options: Options) -> Iterator[Record]:
-    """Yield the pages of all spiders whose caches are in *path*."""
+    """Yield the pages of all spiders whose caches are in *path*, as `FilesystemCacheStorage` writes them.
+
+    There is one directory a response. What is pickled there is not read.
+    """
     for entry in _entries(path, _DEPTH):
         origin = Origin(label, entry.relative_to(path).as_posix())
         try:
@@ -279,7 +245,7 @@ def _cached(entry: Path, origin: Origin) -> Record:
     def read(name: str, limit: int) -> bytes:
         with open_regular(entry / name) as file:
             content = file.read(limit + 1)
-        content = _gunzip(content, limit + 1) if compressed else content
+        content = _inflated(content, limit + 1) if compressed else content
         if len(content) > limit:
             raise Unreadable(f"{name} has more than {limit} bytes")
         return content
@@ -304,13 +270,12 @@ def _cached(entry: Path, origin: Origin) -> Record:
 def parse_meta(content: bytes) -> dict[str, Any]:
     """Parse the repr of a flat dictionary; raises `Unreadable`, or ValueError for what is no UTF-8."""
     source = content.decode()
-    if not _META.fullmatch(source):
-        raise Unreadable("meta is damaged: it is no dictionary of strings and numbers")
     try:
-        meta: dict[str, Any] = ast.literal_eval(source)
-    except (SyntaxError, ValueError) as error:
-        raise Unreadable("meta is damaged: it cannot be parsed") from error
-    return meta
+        if _META.fullmatch(source):
+            return dict(ast.literal_eval(source))
+    except (SyntaxError, ValueError):
+        pass
+    raise Unreadable("meta is damaged: it is no dictionary of strings and numbers")
 
 
 def page_of_response(
@@ -324,11 +289,11 @@ def page_of_response(
 ) -> Record:
     """Make a page of an HTTP response whose *headers* have lower-case names, or tell why it is none."""
     content_type = headers.get("content-type")
-    if reason := omission(url, status, content_type) or ("" if body else "empty"):
+    if reason := _omission(url, status, content_type) or ("" if body else "empty"):
         return Skipped(origin, reason)
     try:
         body = decode_body(body, headers.get("content-encoding", ""))
-    except DAMAGE as error:
+    except Exception as error:  # noqa: BLE001  # codecs raise whatever they like; one may not be installed
         return BrokenRecord(origin, f"the body cannot be decoded: {error}")
     if is_binary(body) or not ("content-type" in headers or looks_like_html(body)):
         return Skipped(origin, "not_html")
@@ -338,7 +303,7 @@ def page_of_response(
     return CrawledPage(url, None, body, content_type, fetched, origin, digest, indexing)
 
 
-def omission(url: str, status: int, content_type: str | None) -> str | None:
+def _omission(url: str, status: int, content_type: str | None) -> str | None:
     """Return why such a response is no page, as `Skipped` says it; None if it may be one."""
     if not 200 <= status < 300:
         return "redirect" if 300 <= status < 400 else "error"
@@ -356,11 +321,10 @@ def looks_like_html(body: bytes) -> bool:
     A feed has some of them, too, and so may any XML: there it is the first tag that counts.
     """
     start = body[:4096].replace(b"\x00", b"")
-    found = _TAG.search(start)
-    if found is None:
-        return False
     first = next((each.start(1) for each in _FIRST.finditer(start) if each[1]), len(start))
-    return found.start() <= first if _XML.match(start) else not _FEED.match(start, first)
+    if _XML.match(start):
+        return bool(_TAG.match(start, first))
+    return bool(_TAG.search(start)) and not _FEED.match(start, first)
 
 
 def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> bytes:
@@ -375,66 +339,45 @@ def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> 
     for coding in reversed(codings):
         if body.lstrip()[:1] == b"<" or len(body) > limit:
             break
-        if coding not in _DECODERS:
-            raise Unreadable(f"unknown content encoding {coding[:40]}")
-        body = _DECODERS[coding](body, limit + 1)
+        body = _decoded(body, coding, limit + 1)
     if len(body) > limit:
         raise Unreadable(too_long(limit))
     return body
 
 
-# Each decoder returns the content; of one that is longer than *most* bytes as many, or a few more.
-def _gunzip(body: bytes, most: int, wbits: int = 16 + zlib.MAX_WBITS) -> bytes:
+def _decoded(body: bytes, coding: str, most: int) -> bytes:
+    """Undo one encoding; of content that is longer than *most* bytes as many are returned, or a few more."""
+    if coding in ("gzip", "x-gzip"):
+        return _inflated(body, most)
+    if coding == "deflate":
+        try:
+            return _inflated(body, most, zlib.MAX_WBITS)
+        except zlib.error:  # some servers take it for deflate without the zlib format
+            return _inflated(body, most, -zlib.MAX_WBITS)
+    if coding == "br":
+        import brotli
+
+        decoder = brotli.Decompressor()
+        content: bytes = decoder.process(body, output_buffer_limit=most)
+        return _whole(content, most, ended=decoder.is_finished())
+    if coding == "zstd":
+        zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+        options = {zstd.DecompressionParameter.window_log_max: 27}
+        with zstd.ZstdFile(io.BytesIO(body), options=options) as file:
+            return bytes(file.read(most))
+    raise Unreadable(f"unknown content encoding {coding[:40]}")
+
+
+def _inflated(body: bytes, most: int, wbits: int = 16 + zlib.MAX_WBITS) -> bytes:
     decoder = zlib.decompressobj(wbits)
     content = decoder.decompress(body, most)
-    if not decoder.eof and len(content) < most:
+    return _whole(content, most, ended=decoder.eof)
+
+
+def _whole(content: bytes, most: int, *, ended: bool) -> bytes:
+    if not ended and len(content) < most:
         raise EOFError("it ends in the middle")
     return content
-
-
-def _inflate(body: bytes, most: int) -> bytes:
-    """Decode "deflate", which some servers take for deflate without the zlib format."""
-    try:
-        return _gunzip(body, most, zlib.MAX_WBITS)
-    except zlib.error:
-        return _gunzip(body, most, -zlib.MAX_WBITS)
-
-
-def _unbrotli(body: bytes, most: int) -> bytes:
-    try:
-        import brotli
-    except ImportError:
-        raise Unreadable("reading Brotli needs `pip install brotli`") from None
-    decoder = brotli.Decompressor()
-    try:
-        content: bytes = decoder.process(body, output_buffer_limit=most)
-    except brotli.error as error:
-        raise ValueError("it is not Brotli") from error
-    if not decoder.is_finished() and len(content) < most:
-        raise EOFError("it ends in the middle")
-    return content
-
-
-def _unzstd(body: bytes, most: int) -> bytes:
-    try:
-        from compression import zstd  # Python 3.14
-    except ImportError:
-        try:
-            from backports import zstd
-        except ImportError:
-            raise Unreadable("reading Zstandard needs `pip install backports.zstd`") from None
-    options = {zstd.DecompressionParameter.window_log_max: 27}
-    try:
-        with zstd.ZstdFile(io.BytesIO(body), options=options) as file:
-            content: bytes = file.read(most)
-    except zstd.ZstdError as error:
-        raise ValueError("it is not Zstandard") from error
-    return content
-
-
-_DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
-    "gzip": _gunzip, "x-gzip": _gunzip, "deflate": _inflate, "br": _unbrotli, "zstd": _unzstd,
-}  # fmt: skip
 
 
 class Head(NamedTuple):
@@ -452,26 +395,26 @@ def read_head(body: bytes, content_type: str | None, url: str) -> Head:
     found = _TITLE_TAG.search(text)
     title = " ".join(unescape(found[1]).split())[:_TITLE] if found else ""
     try:
-        return Head(title, _head_indexing(text, url))
+        tree = parsed(text)
     except etree.LxmlError:  # of what no browser would make sense of
-        return Head(title, SILENT)
+        tree = None
+    return Head(title, Indexing() if tree is None else _head_indexing(tree, url))
 
 
-def _head_indexing(head: str, url: str) -> Indexing:
-    """Return what the *head* of the page at *url* says; ``og:url`` counts where no canonical URL is named."""
-    tree = parsed(head)
-    if tree is None:
-        return SILENT
-    found = islice(tree.iter("link"), _MOST)
-    links = [(each.get("rel", ""), each.get("href", ""), each.get("hreflang", "")) for each in found]
-    metas = [
-        (each.get("name", ""), each.get("property"), each.get("content", "")) for each in tree.iter("meta")
+def _head_indexing(tree: etree._Element, url: str) -> Indexing:
+    """Return what the head of the page at *url* says; ``og:url`` counts where no canonical URL is named."""
+    links = [
+        (each.get("rel", ""), each.get("href", ""), each.get("hreflang", ""))
+        for each in islice(tree.iter("link"), _MOST)
     ]
-    links += [("canonical", content, "") for _, shared, content in metas if shared == "og:url"][:_MOST]
-    said = (content.lower().split(",") for name, _, content in metas if name.strip().lower() in _AGENTS)
-    noindex = any(part.strip() in _FORBIDDING for parts in said for part in parts)
+    noindex = False
+    for each in tree.iter("meta"):
+        if each.get("property") == "og:url":
+            links.append(("canonical", each.get("content", ""), ""))
+        if each.get("name", "").strip().lower() in _AGENTS:
+            noindex |= header_forbids(each.get("content", ""))
     declared, alternates = "", dict[str, str]()
-    for rel, href, language in links:
+    for rel, href, language in links[: 2 * _MOST]:
         try:
             absolute = urljoin(url, href.strip()) if href.strip() else ""
         except ValueError:  # such as an address in brackets that is none

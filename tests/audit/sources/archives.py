@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import zipfile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,11 +37,3 @@ def write_warc(path: Path, records: list[bytes]) -> None:
     """Compressed record by record if the name says so."""
     packed = path.suffix == ".gz"
     path.write_bytes(b"".join(gzip.compress(each, mtime=0) if packed else each for each in records))
-
-
-def write_wacz(path: Path, **archives: list[bytes]) -> None:
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("datapackage.json", "{}")
-        for name, records in archives.items():
-            content = b"".join(gzip.compress(each, mtime=0) for each in records)
-            archive.writestr(f"archive/{name}.warc.gz", content)

@@ -131,7 +131,7 @@ def test_endless_broken_records(tmp_path: Path, read: Any, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    "name", ["a.jl", "a.json", "a.csv", "a.html", "a.warc", "a.warc.gz", "a.wacz", "a.parquet", "a.jl.bz2"]
+    "name", ["a.jl", "a.json", "a.csv", "a.html", "a.warc", "a.warc.gz", "a.parquet", "a.jl.bz2"]
 )
 @pytest.mark.parametrize(
     "prefix", [b"", b"\x1f\x8b\x08\x00", b"BZh9", b"PAR1", b"WARC/1.0\r\n", b"PK\x03\x04"]

@@ -77,13 +77,6 @@ def test_the_robots_header(value: str, forbids: bool) -> None:
     assert header_forbids(value) is forbids
 
 
-def test_both_together_the_head_counts_first() -> None:
-    own = head('<link rel=canonical href="/own">')
-    assert own | Indexing(noindex=True, declared="https://b.example/") == Indexing(
-        noindex=True, declared="https://a.example/own"
-    )
-
-
 def test_heads_are_read_in_linear_time() -> None:
     started = time.process_time()
     assert head("<title " * (1 << 15)) == Indexing()

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from .archives import http, record, write_wacz
+from .archives import http, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,6 @@ def make(folder: Path, text: Any, html: Any) -> dict[str, File]:
         (folder / f"feed.jl.{suffix}").write_bytes(pack(b"".join(lines)))
     table = pa.table({"url": [f"u{n}" for n in range(COUNT)], "text": ["t"] * COUNT})
     pq.write_table(table, folder / "a.parquet")
-    write_wacz(folder / "a.wacz", a=responses)
     for path in folder.iterdir():
         files.setdefault(path.name, File(path, [path.stat().st_size] * COUNT, set()))
     for name in ("feed.jl", "feed.csv", "feed.jl.gz", "feed.jl.bz2", "a.warc", "a.warc.gz"):
@@ -67,7 +66,6 @@ def make(folder: Path, text: Any, html: Any) -> dict[str, File]:
 
 NAMES = [
     "feed.jl", "feed.json", "feed.csv", "feed.jl.gz", "feed.jl.bz2", "a.warc", "a.warc.gz",
-    "a.wacz",
     "a.parquet",
 ]  # fmt: skip
 

@@ -13,7 +13,7 @@ import pytest
 from scrapy_neardup.audit.sources import open_sources
 from scrapy_neardup.audit.sources.records import CrawledPage, Revisit
 
-from .archives import http, record, write_wacz, write_warc
+from .archives import http, record, write_warc
 
 SAMPLES = Path(os.environ.get("NEARDUP_DATA", Path(__file__).parents[4] / "shared/data")) / "warc_samples"
 
@@ -151,16 +151,6 @@ def test_broken_gzip_members_are_passed_over(tmp_path: Path, html: Any, read: An
     contents = read(path)
     assert contents.urls == ["http://a/0", "http://a/3", "http://a/5"]
     assert contents.problems
-
-
-def test_wacz(tmp_path: Path, html: Any, read: Any) -> None:
-    path = tmp_path / "crawl.wacz"
-    write_wacz(path, b=pages(html)[2:], a=pages(html)[:2])
-    contents = read(path)
-    assert contents.urls == [f"http://a/{n}" for n in range(6)]
-    assert str(contents.pages[0].origin) == f"{path}, archive/a.warc.gz, byte 0"
-    write_wacz(path)
-    assert read(path).problems[0].reason == "no WARC file is in it"
 
 
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="optional data")
