@@ -149,10 +149,10 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
 def _kind(path: Path) -> str:
     """Return the kind of *path*. Raises `SourceUnavailable` if it cannot be read."""
     try:
-        if read_sidecar(path) is not None:
-            raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
         if path.is_dir():
             os.listdir(path)  # noqa: PTH208
+            if read_sidecar(path) is not None:
+                raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
             if (path / _RESULTS).is_file():
                 raise SourceUnavailable(f"{path} has the results of an audit: name what that has read.")
             return "cache" if is_cache(path) else "folder"
