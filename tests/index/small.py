@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL)), (("time", "<u4"), ("tag", "<u8")))
 SMALL = Tuning(
+    closing_seconds=0.0,
     group_documents=4,
     flush_documents=16,
     transaction_values=2,

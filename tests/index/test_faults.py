@@ -135,6 +135,26 @@ index.close()
         assert all(has(index, number) for number in range(3100))
 
 
+@pytest.mark.slow
+def test_a_disk_that_is_freed_while_an_index_is_closed(tmp_path: Path) -> None:
+    run(
+        FULL_DISK
+        + """
+import threading
+closing = threading.Thread(target=index.close)
+closing.start()
+closing.join(1)
+assert closing.is_alive()
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+closing.join(30)
+assert not closing.is_alive()
+""",
+        tmp_path,
+    )
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        assert index.gauges()["documents"] == 3100
+
+
 def test_maintenance_that_fails_is_reported_once_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

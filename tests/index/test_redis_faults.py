@@ -189,14 +189,17 @@ def test_the_circuit_opens_after_some_failures_and_closes_by_itself(
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
-def test_closing_an_index_asks_a_server_given_up(redis_server: RedisServer, comes_back: bool) -> None:
-    with DelayingProxy(redis_server.port) as proxy, ThreadPoolExecutor(1) as pool:
-        address = Address.parse(f"redis://127.0.0.1:{proxy.port}/0?name=close{comes_back}")
-        seconds = 30 if comes_back else 1
-        server = Server(address, first_pause=1000)
-        index = RedisIndex(address, HEADER, close_seconds=seconds, server=server)
+def test_closing_an_index_asks_a_server_given_up(tmp_path: Path, comes_back: bool) -> None:
+    """It was stopped long enough for the circuit to be open when the index is closed."""
+    with (
+        running(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        address = Address.parse(server.url())
+        away = Server(address, first_pause=1000)
+        index = RedisIndex(address, HEADER, close_seconds=30 if comes_back else 1, server=away)
         kept = [reserve(index, documents([0xFFFF << 16 * number], number)) for number in range(3)]
-        proxy.cut()
+        server.kill()
         for _ in range(FAILURES + 1):
             with pytest.raises(IndexUnavailable):
                 index.find(documents([1], 9), LOOKUPS)
@@ -206,9 +209,9 @@ def test_closing_an_index_asks_a_server_given_up(redis_server: RedisServer, come
         if comes_back:
             with pytest.raises(StillRuns):
                 closed.result(0.5)
-            proxy.mend()
+            server.start()
             closed.result(30)
-            with closing(open_index(redis_server.url("closeTrue"), None)) as again:
+            with closing(open_index(server.url(), None)) as again:
                 assert (again.gauges()["documents"], again.gauges()["pending"]) == (2, 0)
         else:
             with pytest.raises(IndexUnavailable, match=r"2 documents were not written .* pass: u0, u1"):

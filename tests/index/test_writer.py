@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -128,12 +129,22 @@ def test_a_commit_that_has_failed_is_tried_again_by_itself(tmp_path: Path, flaky
         assert index.gauges()["commit_errors"] == 1
 
 
-def test_closing_an_index_that_cannot_be_written_says_what_is_lost(tmp_path: Path, flaky: Flaky) -> None:
-    index = LmdbIndex(tmp_path, HEADER, tuning=PATIENT)
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_closing_tries_again_and_says_what_is_lost(tmp_path: Path, flaky: Flaky, comes_back: bool) -> None:
+    tuning = replace(PATIENT, closing_seconds=30.0 if comes_back else 0.3, commit_retry_seconds=0.05)
+    index = LmdbIndex(tmp_path, HEADER, tuning=tuning)
     store(index, 1, 2)
     flaky.hook = fail
-    with pytest.raises(
-        IndexUnavailable, match=r"2 changes could not be written .*\(full\) and are forgotten"
-    ):
-        index.close()
-    index.close()
+    with ThreadPoolExecutor(1) as pool:
+        closed = pool.submit(index.close)
+        if comes_back:
+            wait(lambda: index._writer.counts["commit_errors"] > 2)
+            flaky.hook = None
+            closed.result(30)
+            with closing(LmdbIndex(tmp_path, HEADER)) as again:
+                assert again.gauges()["documents"] == 2
+        else:
+            with pytest.raises(IndexUnavailable, match=r"2 changes .*\(full\) and are forgotten: .* u1, u2"):
+                closed.result(30)
+            assert index._writer.counts["commit_errors"] > 2
+            index.close()

@@ -64,8 +64,9 @@ class Tuning:
     #: So many documents are kept in memory while the disk cannot be written. Beyond them the oldest are
     #: forgotten.
     backlog_documents: int = 100_000
-    #: Flushing and closing wait so long for the disk.
+    #: Flushing and closing wait so long for the disk. What fails while closing is tried again so long.
     disk_wait_seconds: float = 10.0
+    closing_seconds: float = 10.0
     #: The write-ahead log is flushed into a run when it holds so many documents, which are in memory until
     #: then.
     flush_documents: int = 1 << 14

@@ -10,6 +10,7 @@ import contextlib
 import os
 import tempfile
 import threading
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -186,9 +187,11 @@ class LmdbIndex(LocalIndex):
             with self._translated("closed"):
                 self._undo.close()
         if lost:
+            named = self._memtable.columns.documents(islice(self._memtable.queue, 5)).urls
             raise IndexUnavailable(
                 f"{lost} changes could not be written to the index in {self._environment.path} "
-                f"({self._writer.trouble}) and are forgotten: copies of new documents will pass."
+                f"({self._writer.trouble}) and are forgotten: copies of new documents will pass, such as "
+                f"{', '.join(named)}."
             )
 
     def require_open(self) -> None:

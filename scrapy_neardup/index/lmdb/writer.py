@@ -146,9 +146,10 @@ class Writer:
     def stop(self) -> bool:
         """Write all changes and end the thread; returns False if it still waits for the disk."""
         with self._wake:
-            self._closing = True
+            self._closing, self._commits.at = True, clock.LONG_AGO
+            self._ends = time.monotonic() + self._tuning.closing_seconds
             self._wake.notify_all()
-        self._thread.join(self._tuning.disk_wait_seconds)
+        self._thread.join(self._tuning.closing_seconds + self._tuning.disk_wait_seconds)
         return not self._thread.is_alive()
 
     @property
@@ -174,8 +175,9 @@ class Writer:
     def _write_changes(self) -> bool:
         """Commit all changes, once that is due; returns whether the index is being closed."""
         with self._wake:
-            if self._steps is None:
-                self._wake.wait_for(self._commit_due, max(0.001, self._tuning.group_seconds))
+            if self._steps is None or self._closing:
+                seconds = min(self._tuning.group_seconds, self._tuning.commit_retry_seconds)
+                self._wake.wait_for(self._commit_due, max(0.001, seconds))
             due, closing, flushes = self._commit_due(), self._closing, self._flushes
             groups = 1 + len(self._memtable.queue) // self._tuning.group_documents
         if due:
@@ -192,13 +194,13 @@ class Writer:
         with self._wake:
             self._flushed = flushes
             self._wake.notify_all()
-        return closing
+        return closing and (self._commits.error is None or time.monotonic() >= self._ends)
 
     def _commit_due(self) -> bool:
         """Whether to commit now. Needs the lock."""
         now, full = time.monotonic(), len(self._memtable.queue) >= self._tuning.group_documents
-        urgent = self._flushes > self._flushed or self._closing
-        return urgent or ((full or now >= self._next) and now >= self._commits.at)
+        due = full or self._closing or now >= self._next
+        return self._flushes > self._flushed or (due and now >= self._commits.at)
 
     def _commit(self) -> None:
         """Write one group, if there is any change."""
