@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class Columns:
     """Documents in columns that grow. A document is known by its number, whatever its row.
 
-    A removed document keeps its row, marked as not alive, until there is no room left. A fingerprint is
-    simply compared with all others: some 20 µs for 16,384 of them.
+    A removed document keeps its row, marked as not alive, until there is no room left, or half of the rows
+    are of such documents. A fingerprint is simply compared with all others: some 20 µs for 16,384 of them.
     """
 
     def __init__(self, header: Header) -> None:
@@ -63,11 +63,8 @@ class Columns:
         """Add *documents* under *numbers* (int64[n])."""
         start, stop = len(self._urls), len(self._urls) + len(numbers)
         if stop > len(self._numbers):
-            alive = self.numbers()
-            kept = self.documents(alive.tolist())
-            self._clear(2 * (len(alive) + len(numbers)))
-            self.append(alive, kept)
-            start, stop = len(alive), len(alive) + len(numbers)
+            self._make_room(len(numbers))
+            start, stop = len(self._urls), len(self._urls) + len(numbers)
         self._keys[:, start:stop] = documents.keys
         self._records[start:stop] = documents.records
         self._numbers[start:stop] = numbers
@@ -138,6 +135,15 @@ class Columns:
             row = self._rows.pop(number, None)
             if row is not None:
                 self._alive[row] = False
+        if len(self._urls) > 64 and len(self._rows) < len(self._urls) // 2:
+            self._make_room(64)
+
+    def _make_room(self, more: int) -> None:
+        """Forget the removed documents, and have room for so many *more* than there are."""
+        alive = self.numbers()
+        kept = self.documents(alive.tolist())
+        self._clear(2 * (len(alive) + more))
+        self.append(alive, kept)
 
 
 class LocalIndex(ABC):
