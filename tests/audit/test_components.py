@@ -53,23 +53,14 @@ def test_components_by_search(graph: tuple[int, list[tuple[int, int]]]) -> None:
     assert components(count, array(pairs)).tolist() == expected
 
 
-def clusters_of(labels: NDArray[np.int64], hashes: list[int]) -> list[set[int]]:
-    found: dict[int, set[int]] = {}
-    for label, value in zip(labels.tolist(), hashes, strict=True):
-        found.setdefault(label, set()).add(value)
-    return [cluster for cluster in found.values() if len(cluster) > 1]
-
-
-def within(hashes: list[int], distance: int) -> NDArray[np.int64]:
-    values = np.array(hashes, np.uint64)
-    return np.argwhere(np.triu(np.bitwise_count(values[:, None] ^ values) <= distance, 1))
-
-
 def test_moz_clusters_unique() -> None:
     known = MOZ["find_clusters_unique"]
-    hashes = [int(value, 16) for value in known["hashes"]]
+    hashes = np.array([int(value, 16) for value in known["hashes"]], np.uint64)
+    near = np.argwhere(np.triu(np.bitwise_count(hashes[:, None] ^ hashes) <= known["distance"], 1))
+    labels = components(len(hashes), near)
+    found = [{*hashes[labels == label].tolist()} for label in np.unique(labels)]
     expected = [{int(value, 16) for value in cluster} for cluster in known["clusters"]]
-    assert clusters_of(components(len(hashes), within(hashes, known["distance"])), hashes) == expected
+    assert [cluster for cluster in found if len(cluster) > 1] == expected
 
 
 def nearby(values: NDArray[np.float64], most: float) -> Verify:

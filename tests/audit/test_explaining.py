@@ -67,10 +67,7 @@ OTHERS = "\n".join(f"Value {text(('other', n), 2)}" for n in range(30))
             "template", "alike but for the short lines, as pages of a template: ",
         ),
         (lambda: said(text(1), edited(text(1), 80)), "different", "not alike enough: similarity 0."),
-        (
-            lambda: said(text(1), edited(text(1), 40), "https://b.example/"),
-            "near", "alike enough",
-        ),
+        (lambda: said(text(1), edited(text(1), 40), "https://b.example/"), "near", "alike enough"),
         (lambda: said(f"{text(1)} {text(2)}", text(1)), "fuller", "fuller: known 0.48"),
     ],
 )  # fmt: skip

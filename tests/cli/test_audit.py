@@ -10,24 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from scrapy_neardup import Detector
 from scrapy_neardup.audit.explaining import differences
-from scrapy_neardup.cli import main
+from tests.audit.corpora import text
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
-def text(seed: object, words: int = 200) -> str:
-    rng = random.Random(repr(seed))
-    return " ".join("".join(rng.choices(_LETTERS, k=7)) for _ in range(words))
-
-
-def run(*arguments: object) -> Result:
-    result = CliRunner().invoke(main, [*map(str, arguments)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result
+from .test_cli import run
 
 
 @pytest.fixture
@@ -148,23 +136,14 @@ def compared(*arguments: Any) -> dict[str, Any]:
 
 
 def test_compare(tmp_path: Path) -> None:
-    story = text("story")
+    story = text("story", 200)
     words = story.split()
-    words[100] = "replaced"
-    numbers = story.split()
-    numbers[50], numbers[51] = "1234", "99"
-    others = story.split()
-    others[50], others[51] = "5678", "77"
-    a, b, c, d, e, f, g = documents(
-        tmp_path,
-        story,
-        " ".join(words),
-        story.upper(),
-        text("other"),
-        " ".join(numbers),
-        " ".join(others),
-        "short",
-    )
+
+    def put(place: int, *new: str) -> str:
+        return " ".join([*words[:place], *new, *words[place + len(new) :]])
+
+    changed = put(100, "replaced"), story.upper(), text("other"), put(50, "1234", "99"), put(50, "5678", "77")
+    a, b, c, d, e, f, g = documents(tmp_path, story, *changed, "short")
     assert compared(a, b)["verdict"] == "near"
     assert compared(a, c)["verdict"] == "exact"
     assert compared(a, d)["verdict"] == "different"
@@ -173,7 +152,7 @@ def test_compare(tmp_path: Path) -> None:
     assert compared(a, g)["verdict"] == "too_short"
     (tmp_path / "more").mkdir()
     fuller, repeated, again = documents(
-        tmp_path / "more", f"{story} {text('more')}", "yes no " * 40, "yes no " * 60
+        tmp_path / "more", f"{story} {text('more', 200)}", "yes no " * 40, "yes no " * 60
     )
     assert compared(fuller, a)["verdict"] == "fuller"
     assert compared(a, fuller)["verdict"] == "different"

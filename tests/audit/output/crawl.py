@@ -81,32 +81,15 @@ def empty_crawl() -> Audit:
     return audit_of([], [], [], [], [])
 
 
-def unique_crawl() -> Audit:
-    """Thirty pages, none like another."""
-    urls = [f"https://news.example/{i}" for i in range(30)]
-    return audit_of(urls, [-1] * 30, ["unique"] * 30, [], [text(i) for i in range(30)])
-
-
 def small_crawl() -> Audit:
     """Thirty pages: a chain, copies on another host, a parameter for tracking, exact copies, templates."""
-    urls = [
-        "https://news.example/road",
-        "https://news.example/road?utm_source=mail",
-        "https://news.example/road?utm_source=feed",
-        "https://wire.example/2026/road-to-be-widened-soon",
-        "https://news.example/bridge",
-        "https://wire.example/2026/bridge-to-be-built-soon",
-        "https://news.example/bridge/",
-        "https://news.example/chain/0",
-        "https://news.example/chain/1",
-        "https://news.example/chain/2",
-        "https://news.example/offer/1",
-        "https://news.example/offer/2",
-        "https://news.example/login",
-        "https://news.example/short",
-        "https://news.example/road#again",
-        *(f"https://blog.example/post/{i}" for i in range(15)),
-    ]
+    names = (
+        "news/road news/road?utm_source=mail news/road?utm_source=feed wire/2026/road-to-be-widened-soon "
+        "news/bridge wire/2026/bridge-to-be-built-soon news/bridge/ news/chain/0 news/chain/1 news/chain/2 "
+        "news/offer/1 news/offer/2 news/login news/short news/road#again"
+    )
+    parts = [name.split("/", 1) for name in [*names.split(), *(f"blog/post/{i}" for i in range(15))]]
+    urls = [f"https://{host}.example/{path}" for host, path in parts]
     clusters = [0, 0, 0, 0, 1, 1, 1, 2, 2, -1, -1, -1, -1, -1, -1, *[-1] * 15]
     verdicts = [
         *("unique", "exact", "exact", "near", "unique", "near", "exact", "unique", "near", "unique"),
@@ -128,15 +111,8 @@ def small_crawl() -> Audit:
         (17, 18, 5, 0.79, "rejected"),
     ]
     texts: list[str | None] = [text(i) for i in range(30)]
-    for copy, original, change in (
-        (1, 0, 0),
-        (2, 0, 0),
-        (3, 0, 1),
-        (5, 4, 1),
-        (6, 4, 0),
-        (8, 7, 1),
-        (9, 7, 2),
-    ):
+    copies = ((1, 0, 0), (2, 0, 0), (3, 0, 1), (5, 4, 1), (6, 4, 0), (8, 7, 1), (9, 7, 2))
+    for copy, original, change in copies:
         texts[copy] = text(original, change)
     texts[16] = text(15, 3)
     times = 1_790_000_000.0 + 86_400 * np.arange(30)
@@ -146,10 +122,7 @@ def small_crawl() -> Audit:
 RTL = "\u202e"  # turns the direction of what follows around
 #: Titles and URLs that attack the report, its reader's terminal or a spreadsheet.
 HOSTILE = [
-    (
-        "<script>window.hacked = 1</script>",
-        "https://evil.example/</script><script>window.hacked = 1</script>",
-    ),
+    ("<script>window.hacked = 1</script>", "https://a/</script><script>window.hacked = 1</script>"),
     ("<img src=x onerror='window.hacked = 1'>", "javascript:window.hacked=1"),
     ("</title></style><svg onload='window.hacked=1'>", "JaVaScRiPt:window.hacked=1//https://a.example/"),
     ('=HYPERLINK("https://evil.example","click")', "=cmd|' /C calc'!A0"),
