@@ -235,10 +235,9 @@ class Detector:
             require_type("A document", document, (str, MainText), wanted)
             document = self.signature(document)
         signature, time_ = document, now(self._clock)
-        unfit = self.matcher.unfit(signature.tokens, signature.wall)
-        if unfit is not None:
+        if signature.tokens < self.min_tokens:
             told = {"step": "text", "tokens": signature.tokens, "tokens_asked": self.min_tokens}
-            return Verdict(unfit, explain=lambda: told)
+            return Verdict("too_short", explain=lambda: told)
         # What was stored before counts no more, and what will soon be too old is filed anew when it is met.
         window = (self.window or 0) * SECONDS_PER_DAY
         oldest, renewed = (time_ - window, time_ - window / 8) if window else (0, -math.inf)
@@ -313,8 +312,10 @@ class Detector:
             self._titles.meets(*self._met(signature, entry, candidates, row))
         found, judgement = candidates.found, candidates.judgement
         match = found.stored.urls[row]
-        is_copy = decision.kind in ("near", "exact")
-        walled = is_copy and self._sites.meets(match, filed_url(entry.urls[0]), signature.tokens, count=count)
+        walled = decision.kind in ("near", "exact") and (
+            self._sites.meets(match, filed_url(entry.urls[0]), signature.tokens, count=count)
+            or signature.wall
+        )
         record, stored = candidates.record.copy(), found.stored.records[row : row + 1].copy()
         return Verdict(
             kind="wall" if walled else decision.kind,

@@ -283,12 +283,10 @@ WALL = (
 )
 
 
-def test_a_wall_never_matches_nor_is_stored(detector: Detector) -> None:
-    for host in "abc":
-        verdict = detector.add(WALL, url=f"https://{host}.example/")
-        assert (verdict.kind, verdict.url, verdict.reservation) == ("wall", None, None)
-        assert not verdict.is_duplicate
-    assert detector.gauges()["documents"] == 0
+def test_what_reads_like_a_wall_is_one_when_it_is_met_again(detector: Detector) -> None:
+    kinds = [detector.add(WALL, url=f"https://{host}.example/").kind for host in "abca"]
+    assert kinds == ["unique", "wall", "wall", "revisit"]
+    assert detector.gauges()["documents"] == 1
 
 
 # Forgetting, scopes, windows

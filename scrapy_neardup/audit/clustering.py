@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.matching.counters import LONGEST, SITES
-from scrapy_neardup.matching.records import DIGEST, filed_url
+from scrapy_neardup.matching.records import DIGEST, URL, filed_url
 from scrapy_neardup.matching.rules import ELSEWHERE_CONTAINED, jaccard_asked
 from scrapy_neardup.matching.sites import UNKNOWN
 
@@ -97,8 +97,8 @@ class AuditJudge(PairJudge):
 
 def judge_of(crawl: Crawl, settings: AuditOptions, template: Flags) -> AuditJudge:
     """Return what judges pairs of pages, of which some are known to be of a *template* (bool[n])."""
-    fit = crawl.long & ~crawl.wall
-    return AuditJudge(crawl.documents, fit, settings.matcher, template, settings.min_similarity, crawl.names)
+    matcher, least = settings.matcher, settings.min_similarity
+    return AuditJudge(crawl.documents, crawl.long, matcher, template, least, crawl.names)
 
 
 def group_pages(crawl: Crawl, judge: AuditJudge, edges: Rows, ranks: Rows, siblings: Flags) -> NDArray[Any]:
@@ -144,11 +144,14 @@ def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> Flags:
 
 
 def _spread(crawl: Crawl, leaders: Rows) -> Flags:
-    """Tell which pages are of a short text that is met on many sites; bool[n]."""
+    """Tell which pages are of a short text that is met on many sites, or of a wall that is met twice."""
     sites = crawl.documents.records["site"].astype(np.int64)
     short = (crawl.tokens <= LONGEST) & (sites != UNKNOWN)
     pairs = np.unique(np.stack((leaders[short], sites[short]), axis=1), axis=0)
-    return (np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES)[leaders]
+    many = np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES
+    urls = crawl.documents.keys[URL]
+    again = np.bincount(leaders[urls != urls[leaders]], minlength=len(crawl)) > 0
+    return (many | (again & crawl.wall))[leaders]
 
 
 def _pages_table(
@@ -164,7 +167,7 @@ def _pages_table(
     alone = np.bincount(leaders, minlength=len(crawl))[leaders] == 1
     pages["verdict"][siblings & alone] = "template"
     pages["verdict"][~crawl.long] = "too_short"
-    pages["verdict"][(crawl.wall & crawl.long) | spread] = "wall"
+    pages["verdict"][spread] = "wall"
     pages["cluster"][~alone] = 0  # numbered by `number_clusters`
     members = np.flatnonzero(leaders != np.arange(len(crawl)))
     kept = leaders[members]

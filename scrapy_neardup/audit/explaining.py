@@ -91,7 +91,7 @@ def judge_documents(documents: Sequence[Document], settings: AuditOptions) -> Pa
     matcher = settings.matcher
     with closing(sign((each.main for each in documents), settings.fingerprinter)) as signed:
         signatures = [*signed]
-    fit = np.array([matcher.unfit(each.tokens, each.wall) is None for each in signatures], bool)
+    fit = np.array([each.tokens >= matcher.min_tokens and not each.wall for each in signatures], bool)
     return PairJudge(entries(signatures, [each.url for each in documents], settings.header), fit, matcher)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -114,12 +114,6 @@ class Matcher:
     scheme: Scheme
     verified: bool = DetectionOptions.verified
     min_tokens: int = DetectionOptions.min_tokens
-
-    def unfit(self, tokens: int, wall: bool) -> Literal["too_short", "wall"] | None:
-        """Return why a text of so many *tokens*, perhaps a *wall*, cannot be judged; None if it can."""
-        if tokens < self.min_tokens:
-            return "too_short"
-        return "wall" if wall else None
 
     @cached_property
     def lookups(self) -> tuple[Lookup, ...]:

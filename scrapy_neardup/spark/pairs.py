@@ -71,7 +71,7 @@ def text_of(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
         "text": signed(documents.keys[DIGEST]),
         "digest": signed(documents.records["digest"]),
         "row": batch.column("row"),
-        "fit": crawl.long & ~crawl.wall,
+        "fit": crawl.long,
         "fingerprint": signed(documents.records["fingerprint"]),
         "site": documents.records["site"].astype(np.int64),
         "note": batch.column("note"),

@@ -35,7 +35,6 @@ from .frames import (
     column_names,
     keys_of,
     mapped,
-    numbers,
     ordered,
     records_of,
     texts,
@@ -220,7 +219,7 @@ def make_index(folder: str | os.PathLike[str], where: str) -> int:
         if index.header.seed != header.seed:
             raise ConfigurationError(f"{where} is an index with another seed: name a new one.")
         table = pyarrow.dataset.dataset(str(Path(folder, SIGNATURES)), format="parquet")
-        columns = ["url", "fetched", "keys", "record", "wall"]
+        columns = ["url", "fetched", "keys", "record"]
         signed = pyarrow.dataset.field("record").is_valid()
         for batch in table.to_batches(columns=columns, filter=signed, batch_size=_ROWS):
             if batch.num_rows:
@@ -229,7 +228,7 @@ def make_index(folder: str | os.PathLike[str], where: str) -> int:
                 records["time"] = np.clip(fetched, 0, 2**32 - 1)
                 urls = [filed_url(url) for url in texts(batch, "url")]
                 documents = Documents(keys_of(batch, header), records, urls, [b""] * len(urls))
-                fit = (records["tokens"] >= max(settings.min_tokens, 1)) & ~numbers(batch, "wall")
+                fit = records["tokens"] >= max(settings.min_tokens, 1)
                 count += len(index.add(documents.take(np.flatnonzero(fit))))
     return count
 

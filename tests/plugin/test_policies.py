@@ -206,9 +206,9 @@ async def test_walls_and_templates_keep_their_items(site, crawl, pages, text, pa
         for name in ("checked", "unique", "duplicate/exact", "duplicate/near", "wall", "template")
     }
     assert counts == {
-        "checked": 8, "unique": 2, "duplicate/exact": 2, "duplicate/near": 0, "wall": 2, "template": 2,
+        "checked": 8, "unique": 3, "duplicate/exact": 2, "duplicate/near": 0, "wall": 1, "template": 2,
     }  # fmt: skip
-    assert result["confirmed"] == 4  # templates are stored, walls are not
+    assert result["confirmed"] == 5  # templates are stored, and so is the first wall
     assert not result.errors
     kept = {item["url"].removeprefix(site.url) for item in result.items}
     assert kept == (set(bodies) if policy == "tag" else set(bodies) - {"/copy", "/report/2/copy"})
