@@ -6,9 +6,8 @@ import os
 import shutil
 import socket
 import subprocess
-import threading
 import time
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -95,52 +94,3 @@ def until(done: Callable[[], object], *away: type[Exception], seconds: float = 3
                 return
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-class DelayingProxy(AbstractContextManager["DelayingProxy"]):
-    """Stands before a server on *port*, and may delay answers or cut connections."""
-
-    def __init__(self, port: int) -> None:
-        self.seconds = 0.0
-        self._server = port
-        self._is_cut = False
-        self._open: list[socket.socket] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def __exit__(self, *exception: object) -> None:
-        self.cut()
-        self._listener.close()
-
-    def cut(self) -> None:
-        """Cut all connections, and let no other be made."""
-        self._is_cut = True
-        for each in self._open:
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-
-    def mend(self) -> None:
-        self._is_cut = False
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                if self._is_cut:
-                    client.close()
-                    continue
-                server = socket.create_connection(("127.0.0.1", self._server))
-                self._open += [client, server]
-                for source, target, delays in ((client, server, False), (server, client, True)):
-                    threading.Thread(target=self._pump, args=(source, target, delays), daemon=True).start()
-
-    def _pump(self, source: socket.socket, target: socket.socket, delays: bool) -> None:
-        with suppress(OSError):
-            while data := source.recv(1 << 16):
-                if delays:
-                    time.sleep(self.seconds)
-                target.sendall(data)
-        for each in (source, target):
-            with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)

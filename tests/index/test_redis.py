@@ -83,6 +83,8 @@ class RedisConformance(IndexConformance):
         with closing(holder), closing(other):
             self.lapsed(holder, other)
             assert urls_near(other, 1) == []
+            other.flush()
+            assert other.server.call("KEYS", other.address.prefix + b"b*") == []
             reservation = reserve_new(other, documents([1], 5))
             assert reservation is not None
             reservation.confirm()

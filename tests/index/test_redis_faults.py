@@ -14,7 +14,7 @@ import pytest
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index import Header, open_index
 from tests.index.conformance import HEADER, LOOKUPS, documents, reserve, urls_near
-from tests.index.redis_server import DelayingProxy, RedisServer, running, until
+from tests.index.redis_server import RedisServer, running, until
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
@@ -46,19 +46,6 @@ def test_a_server_that_was_killed_comes_back_with_what_was_confirmed(tmp_path: P
             assert index.gauges()["documents"] == 4
 
 
-def test_scripts_that_a_server_has_forgotten_are_sent_again(
-    redis_server: RedisServer, redis_url: str
-) -> None:
-    with closing(open_index(redis_url, HEADER)) as index:
-        reservation = reserve(index, documents([1]))
-        redis_server.send("SCRIPT FLUSH")
-        reservation.confirm()
-        index.flush()
-        redis_server.send("SCRIPT FLUSH")
-        index.add(documents([2, 4], 1))
-        assert len(urls_near(index, 1)) == 3
-
-
 def test_an_index_that_a_server_has_lost_begins_anew_with_the_same_header(
     redis_server: RedisServer, redis_url: str
 ) -> None:
@@ -66,6 +53,7 @@ def test_an_index_that_a_server_has_lost_begins_anew_with_the_same_header(
         index.add(documents([1]))
         pending = reserve(index, documents([0xFFFF << 40], 5))
         redis_server.send("FLUSHALL")
+        redis_server.send("SCRIPT FLUSH")
         assert urls_near(index, 1) == []
         pending.confirm()
         assert urls_near(index, 0xFFFF << 40) == ["u5"]
@@ -168,20 +156,18 @@ def test_a_full_server_files_nothing_and_settles(redis_server: RedisServer, redi
 
 
 def test_the_circuit_opens_after_some_failures_and_closes_by_itself(
-    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with DelayingProxy(redis_server.port) as proxy:
-        address = Address.parse(f"redis://127.0.0.1:{proxy.port}/0?name=circuit")
+    caplog.set_level(logging.WARNING)
+    with running(tmp_path) as server:
+        address = Address.parse(server.url())
         with closing(RedisIndex(address, HEADER, server=Server(address, first_pause=0.5))) as index:
-            caplog.set_level(logging.WARNING)
-            proxy.cut()
+            server.kill()
             for _ in range(20):
                 with pytest.raises(IndexUnavailable):
                     index.find(documents([1], 9), LOOKUPS)
             assert (index.server.failed, index.server.skipped) == (FAILURES, 20 - FAILURES)
-            proxy.mend()
-            # The one call that tries whether the server is back is of a script that it does not know.
-            redis_server.send("SCRIPT FLUSH")
+            server.start()  # empty, so the call that tries whether it is back is of a script it does not know
             until(lambda: urls_near(index, 1) == [], IndexUnavailable)
     said = [record.getMessage() for record in caplog.records]
     assert sum("cannot be used" in message for message in said) == 1

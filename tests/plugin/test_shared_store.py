@@ -13,7 +13,7 @@ from scrapy.utils.asyncio import run_in_thread
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
-from tests.index.redis_server import DelayingProxy
+from tests.index.redis_server import running
 
 SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}
 
@@ -148,30 +148,27 @@ async def test_a_crawl_gives_the_same_verdicts_as_with_an_index_on_disk(
 
 @pytest.mark.slow
 async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_is_back(
-    site, crawl, pages, redis_server, caplog
+    site, crawl, pages, tmp_path, caplog
 ):
     urls = [site.article(f"/{number}", seed=number % 4) for number in range(8)]
 
-    with DelayingProxy(redis_server.port) as proxy:
+    with running(tmp_path / "server") as server:
 
         class Cut(pages):
             async def start(self):
                 requests = [request async for request in super().start()]
-                for request in requests[:4]:
-                    proxy.cut()
+                server.kill()
+                for number, request in enumerate(requests):
+                    if number == 4:
+                        await run_in_thread(server.start)
+                        await asyncio.sleep(3)
                     yield request
-                while len(self.seen) < 4:  # noqa: ASYNC110
-                    await asyncio.sleep(0.05)
-                proxy.mend()
-                await asyncio.sleep(3)
-                yield requests[4]  # alone: one call tries whether the server is back, and others do not wait
-                while len(self.seen) < 5:  # noqa: ASYNC110
-                    await asyncio.sleep(0.05)
-                for request in requests[5:]:
-                    yield request
+                    # The fifth tries whether it is back, and others do not wait.
+                    while number in (3, 4) and len(self.seen) <= number:  # noqa: ASYNC110
+                        await asyncio.sleep(0.05)
 
-        redis_url = f"redis://127.0.0.1:{proxy.port}/0?name=cut"
-        result = await crawl(Cut, {"NEARDUP_STORE": redis_url, "CONCURRENT_REQUESTS": 1}, urls=urls)
+        settings = {"NEARDUP_STORE": server.url(), "CONCURRENT_REQUESTS": 1}
+        result = await crawl(Cut, settings, urls=urls)
     assert len(result.items) == 8
     assert result["error/reserve"] == 4
     assert result["unique"] == 4

@@ -230,15 +230,16 @@ class Server:
         # What a node has answered for which the client library has found no cluster.
         while isinstance(error, RedisClusterException) and (cause := error.__cause__ or error.__context__):
             error = cause
-        self.failed += 1
-        self._failures += 1
-        if self._failures >= FAILURES:
-            doublings = min(self._failures - FAILURES, 10)
-            self._closed_until = time.monotonic() + self._backoff.compute(doublings)
         # The client library lists all that it knows of all Sentinels.
         unknown = isinstance(error, MasterNotFoundError)
         text = "no Sentinel names a server that is written to" if unknown else str(error)
         kind = IndexGone if GONE in text else IndexUnavailable
+        self.failed += 1
+        # A server that has lost the index is there: it is given it again at once.
+        self._failures = 0 if kind is IndexGone else self._failures + 1
+        if self._failures >= FAILURES:
+            doublings = min(self._failures - FAILURES, 10)
+            self._closed_until = time.monotonic() + self._backoff.compute(doublings)
         unavailable = kind(f"The index {self.address.shown} cannot be used ({text}): {_remedy(error)}")
         unavailable.__cause__ = error
         if not self._said:
