@@ -1,8 +1,4 @@
-"""Paragraphs that stand on many pages of a site, such as a note about its author or a disclaimer.
-
-A long paragraph on pages of many different titles is not what any of them is about. Left in the texts, it
-makes pages alike that have nothing else in common.
-"""
+"""Long paragraphs that a site has under many titles, such as a disclaimer: no page is about them."""
 
 from __future__ import annotations
 
@@ -18,18 +14,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-#: A paragraph is long if it has so many words, or so many letters if it has letters beyond ASCII (see
-#: `length`).
+#: A paragraph is long if it has so many words, or letters (see `length`) if it has some beyond ASCII.
 WORDS, LETTERS = 20, 120
 #: A long paragraph is boilerplate if its site has it on pages with so many different titles.
 TITLES = 15
 
 
 def paragraph_keys(text: str) -> list[int]:
-    """Return the key of each long paragraph of *text*, in order: a 64-bit hash of its words.
-
-    Case and white space make no difference.
-    """
+    """Return the key of each long paragraph of *text*: a 64-bit hash of its words, whatever their case."""
     keys: list[int] = []
     for line in text.split("\n"):
         if len(line) < LETTERS // 3:  # no character counts for more than three letters
@@ -51,8 +43,7 @@ def widespread(
 ) -> NDArray[np.bool_]:
     """Tell which of n paragraphs stand on pages of *least* different titles of their site; bool[n].
 
-    For each paragraph there are the number of its site, its key, and the number of its page's title (arrays
-    of n). This takes some 40 bytes of memory a paragraph.
+    *sites* and *titles* have numbers of its site and of its page's title. This takes 40 bytes a paragraph.
     """
     found = np.zeros(len(keys), bool)
     # Most paragraphs stand on few pages at all, and sorting by one column is quick.

@@ -24,10 +24,7 @@ FOLLOWED, RUNS = 1 << 12, 1 << 15
 
 
 class SiteCounter:
-    """Remembers on which sites, and under which names, this process has met copies of stored documents.
-
-    A text that is met on many is a wall, in words that no other wall need use.
-    """
+    """Remembers on which sites, and under which names, this process has met copies: of walls on many."""
 
     def __init__(self, followed: int = FOLLOWED) -> None:
         self._followed = followed
@@ -58,11 +55,7 @@ class SiteCounter:
 
 
 def page_name(url: str) -> str:
-    """Return what *url* calls its page: the last part of its path, without ending and parameters.
-
-    A page may have many URLs, in several sections or with parameters for tracking or printing. Their paths
-    end alike.
-    """
+    """Return the last part of the path of *url*, without its ending: the URLs of a page are alike in it."""
     try:
         path = urlsplit(url).path
     except ValueError:
@@ -73,9 +66,8 @@ def page_name(url: str) -> str:
 class TitleCounter:
     """Remembers under which titles a site has brought texts that other sites have, by the runs of words.
 
-    Pages of two sites are copies whatever their titles say. So pages that hold what all pages of a shop
-    share, such as its terms, would have each of them taken for a copy, if they are crawled first. But what a
-    site has under several titles is what none of its pages is about, whoever has stored it.
+    Pages of two sites are copies whatever their titles say, so one with the terms of a shop would take each
+    of its pages for a copy. But what a site has under several titles is what none of its pages is about.
     """
 
     def __init__(self, followed: int = RUNS) -> None:
@@ -86,8 +78,8 @@ class TitleCounter:
     def is_of_the_site(self, site: int, runs: Collection[int], title: bytes, shared: int) -> bool:
         """Tell whether what a page of *site* with these *runs* and this *title* shares is its own site's.
 
-        *shared* says how many of the runs the page of another site has. It is if pages of `TITLES` other
-        titles had a third of the runs each, or most of the shared ones may be met on any page of the site.
+        It is if pages of `TITLES` other titles had a third of the runs each, or most of the *shared* ones,
+        which the page of another site has, may be met on any page of the site.
         """
         if not any(title):
             return False

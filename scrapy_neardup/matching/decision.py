@@ -28,12 +28,10 @@ class Decision(NamedTuple):
     kind: Kind
     #: The row of the candidate that has decided it; None if none has.
     row: int | None = None
-    #: Whether the document is to be filed.
+    #: Whether the document is to be filed, and the numbers of those whose place it takes then.
     filed: bool = False
-    #: The numbers of the documents whose place it takes when it is filed.
     replaces: Sequence[int] = ()
-    #: Whether it is filed as one of many pages of a template, and whether such a page is found by the keys of
-    #: its text nevertheless.
+    #: Whether it is filed as one of many pages of a template, and found by the keys of its text nevertheless.
     of_template: bool = False
     keyed: bool = False
     #: Whether it is a revisit, and its text is the stored one.
@@ -54,15 +52,13 @@ def decide(
     stays as long as the text does, unless it was stored before *renewed* (seconds since 1970) and so will
     soon expire. If a bound has left candidates out, only equal texts repeat each other.
 
-    It repeats none of the pages whose URLs and notes are *beside* it: its items say something else than
-    theirs. That holds for no page that is pending, whose items nobody knows yet.
-    *named_by* gets the URL of a page, and returns whether that page names this one as its canonical version:
-    then it takes the place of what it repeats.
-    *is_of_the_site* gets the row of a near-duplicate, and returns whether what the document shares with it is
-    known to be of the document's own site.
+    It repeats none of the settled pages whose URLs and notes are *beside* it: its items differ from theirs.
+    *named_by* tells of the URL of a page whether that names this one as its canonical version: then it takes
+    the place of what it repeats. *is_of_the_site* tells of the row of a near-duplicate whether what the
+    document shares with it is of the document's own site.
     """
     found, judgement, own = candidates.found, candidates.judgement, candidates.own
-    pages = zip(found.stored.urls, found.stored.notes, found.pending, strict=True)
+    pages = [*zip(found.stored.urls, found.stored.notes, found.pending, strict=True)]
     others = np.array(
         [pending is not None or (url, note) not in beside for url, note, pending in pages], bool
     )
@@ -70,7 +66,17 @@ def decide(
     if not candidates.complete:
         # One of those that were left out might show that it is a page of its own, as boilerplate does.
         near = near & (own | judgement.exact)
-    kind, row = _strongest(candidates, near)
+    # The strongest come first.
+    kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
+        ("revisit", near & own),
+        ("near", near),
+        ("revisit", own),
+        ("template", judgement.template),
+        ("fuller", judgement.fuller),
+    )
+    nothing: tuple[Kind, NDArray[np.bool_]] = ("unique", near)
+    kind, among = next((each for each in kinds if each[1].any()), nothing)
+    row = candidates.best(among)
     with_its_text = judgement.text_only & ~own
     # Of a text that is the site's, short lines of its own still make a page that can be repeated.
     telling = with_its_text & candidates.same_lines if kind == "near" else with_its_text
@@ -80,49 +86,21 @@ def decide(
     if of_the_site:
         kind = "boilerplate"
     if row is not None and kind == "near":
-        naming = _naming(candidates, near, named_by)
+        settled = [pending is None and named_by is not None and named_by(url) for url, _, pending in pages]
+        naming = near & np.array(settled)
         if not naming.any():
             return Decision("exact" if judgement.exact[row] else "near", row)
         replaces = found.documents[own | naming].tolist()
         return Decision("preferred", candidates.best(naming), filed=True, replaces=replaces)
     same_text = int(with_its_text.sum())
     of_template = bool((judgement.template & ~own).any()) or same_text > 0 or of_the_site
+    stored_since = found.stored.records["time"] > renewed
     return Decision(
         kind,
         row,
-        filed=not (own & others & judgement.exact & (found.stored.records["time"] > renewed)).any(),
+        filed=not (own & others & judgement.exact & stored_since).any(),
         replaces=found.documents[own].tolist(),
         of_template=bool(others.all()) and of_template,
         keyed=0 < same_text < KEYED and not near.any(),
         unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
     )
-
-
-def _strongest(candidates: Candidates, near: NDArray[np.bool_]) -> tuple[Kind, int | None]:
-    """Return the kind of the match that counts most, and its row.
-
-    *near* (bool[n]) are the candidates that are near-duplicates.
-    """
-    own, judgement = candidates.own, candidates.judgement
-    kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
-        ("revisit", near & own),
-        ("near", near),
-        ("revisit", own),
-        ("template", judgement.template),
-        ("fuller", judgement.fuller),
-    )
-    for kind, among in kinds:
-        row = candidates.best(among)
-        if row is not None:
-            return kind, row
-    return "unique", None
-
-
-def _naming(
-    candidates: Candidates, near: NDArray[np.bool_], named_by: Callable[[str], bool] | None
-) -> NDArray[np.bool_]:
-    """Return which of the *near* candidates, as far as they are settled, name the new document; bool[n]."""
-    if named_by is None:
-        return np.zeros_like(near)
-    rows = zip(near.tolist(), candidates.found.pending, candidates.found.stored.urls, strict=True)
-    return np.array([is_near and pending is None and named_by(url) for is_near, pending, url in rows], bool)

@@ -1,7 +1,6 @@
-"""The one matcher: it compares a document with the stored ones that it meets.
+"""The one matcher: it compares a document with the stored ones that it meets, by the rules in rules.py.
 
-The crawl, `compare`, `evaluate` and the audit all ask the `Matcher`. The thresholds are in rules.py.
-What a document is in the end is decided in decision.py.
+The crawl, `compare`, `evaluate` and the audit all ask it. What a document is, is decided in decision.py.
 """
 
 from __future__ import annotations
@@ -30,12 +29,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Scheme
     from scrapy_neardup.index.protocol import Documents, Found
 
-#: In a crawl each lookup finds at most so many documents. Real pages do not come near: of 19,777 press
-#: releases none met more than 72 by all its lookups.
-NEAREST = 256
-#: And it compares at most about so many stored fingerprints, which takes some milliseconds. Of one language a
-#: page is compared with up to 4 of 100 that are stored.
-COMPARED = 1 << 20
+#: In a crawl each lookup finds at most so many documents (of 19,777 press releases none met more than 72),
+#: and compares at most about so many stored fingerprints, which takes some milliseconds.
+NEAREST, COMPARED = 256, 1 << 20
 
 
 class Judgement(NamedTuple):
@@ -117,10 +113,7 @@ class Matcher:
 
     @cached_property
     def lookups(self) -> tuple[Lookup, ...]:
-        """How a document is looked up in a crawl: by its digest, its URL, and the keys of the scheme.
-
-        Each lookup has a bound, so that no flood of like pages makes those that follow dear.
-        """
+        """How a document is looked up in a crawl: by digest, URL and keys of the scheme, each bounded."""
         lookups = [Lookup(DIGEST), Lookup(URL)]
         if self.scheme.simhash:
             lookups.append(Lookup(OWN, self.scheme.distance))
@@ -169,10 +162,9 @@ class Matcher:
         )
 
     def candidates(self, document: Documents, found: Found, oldest: float = 0) -> Candidates:
-        """Compare *document* (one row) with the documents that its `lookups` have *found*.
+        """Compare *document* (one row) with the documents of its scope that its `lookups` have *found*.
 
-        What was stored before *oldest* (seconds since 1970) is left out, and so are documents of other
-        scopes.
+        What was stored before *oldest* (seconds since 1970) is left out.
         """
         record, records = document.records[0], found.stored.records
         counts = (records["time"] >= oldest) & (records["scope"] == record["scope"])
@@ -186,10 +178,9 @@ class Matcher:
         return Candidates(found, self.judge(record, stored, exact, shared), own, record)
 
     def explain(self, record: Any, stored: NDArray[Any], shared: Sequence[int]) -> dict[str, Any]:
-        """Return the figures and rules by which a document was compared with one stored document.
+        """Return the figures and rules by which the document of *record* was compared with a *stored* one.
 
-        *record* belongs to the document, *stored* (one row) to the other. *shared* says how many keys they
-        have in common by each of `lookups`. docs/scrapy.md has the names of what is returned.
+        *shared* says how many keys they have in common by each of `lookups`. docs/scrapy.md has the names.
         """
         further = (("fingerprint", self.scheme.simhash), ("keys", self.scheme.keys))
         steps = ("digest", "url", *(name for name, given in further if given))

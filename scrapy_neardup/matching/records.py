@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.lmdb.snapshot import Snapshot
     from scrapy_neardup.index.protocol import Stored
 
-#: The families of tables that every index has: lower half of the digest, hash of the URL. From `OWN` on come
-#: those of the scheme.
+#: The families of tables: lower half of the digest, hash of the URL, and from `OWN` on those of the scheme.
 DIGEST, URL, OWN = range(3)
-#: What is stored of a document beside its URL. The fields that the scheme adds come after these.
+#: What is stored of a document beside its URL, and before the fields that the scheme adds.
 RECORD = (
     ("digest", "<u8"),  # upper half
     ("fingerprint", "<u8"),
@@ -50,12 +49,9 @@ RECORD = (
     ("figures", f"({FIGURES},)<u2"),
     ("words", f"({WORDS},)<u2"),
 )
-#: Flag of a record: one of many pages of a template, which only equal texts repeat.
-TEMPLATE = 1
-#: Flags of a record: of most of the text a token is two characters, or four.
-HALVES, QUARTERS = 4, 8
-#: Flag of a record: no reader sees the text, which nothing on another site repeats.
-HIDDEN = 16
+#: Flags of a record: one of many pages of a template, which only equal texts repeat; of most of the text a
+#: token is two characters, or four; no reader sees the text, which nothing on another site repeats.
+TEMPLATE, HALVES, QUARTERS, HIDDEN = 1, 4, 8, 16
 _CHARACTERS = {1: 0, 2: HALVES, 4: QUARTERS}
 #: The fields of a record from the fingerprint to the flags, as bytes.
 _NUMBERS = struct.Struct("<QQIIIIB")
@@ -93,8 +89,8 @@ def scheme_of(
 ) -> Scheme:
     """Return the scheme that an index was made with.
 
-    Raises `ConfigurationError` for a *distance* that its tables cannot find, `IndexMismatch` for an index of
-    bare fingerprints, and if this version cannot tell the scheme.
+    Raises `ConfigurationError` for a *distance* that its tables cannot find, and `IndexMismatch` for bare
+    fingerprints and unknown schemes.
     """
     require_pages(header)
     tables = [len(family.tables) for family in header.families[OWN:] if family.tables != EQUAL]
@@ -112,8 +108,7 @@ def scheme_of(
 def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
     """Return what makes the signatures for an index of *scheme* with *header*.
 
-    Raises `IndexMismatch` if another release of its segmenter is installed now, or if this version cannot
-    make its features.
+    Raises `IndexMismatch` if its features are unknown, or another release of its segmenter is installed.
     """
     require_pages(header)
     try:
@@ -143,10 +138,7 @@ def _unknown(what: str, why: Exception) -> IndexMismatch:
 
 
 def shingles_a_token(records: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many shingles a token of the texts of *records* begins; int[n].
-
-    Each character of a script without spaces begins one, and two or four of them are a token.
-    """
+    """Return how many shingles a token of *records* begins: each character without spaces does; int[n]."""
     kinds = records["flags"]
     return np.asarray(1 + (kinds & HALVES != 0) + 3 * (kinds & QUARTERS != 0), np.int64)
 
@@ -162,10 +154,7 @@ def url_key(url: str, seed: int) -> int:
 
 
 def find_urls(index: Index, urls: Iterable[str]) -> tuple[list[int], set[str]]:
-    """Return the numbers of all documents filed under *urls*, and those of the filed URLs that have any.
-
-    A URL with a fragment may have been filed with or without it, so both forms are looked for.
-    """
+    """Return the numbers of all documents of *urls*, with and without fragment, and the filed URLs found."""
     wanted = sorted({filed for url in urls for filed in (url, filed_url(url))})
     keys = np.array([url_key(url, index.header.seed) for url in wanted], np.uint64)
     found, stored = index.retrieve(URL, keys)
@@ -183,10 +172,7 @@ def entries(
     time: int = 0,
     keep_fragments: bool = False,
 ) -> Documents:
-    """Return documents as they are filed in an index with *header*, one for each signature and its URL.
-
-    *time* is in seconds since 1970. The URLs are filed without their fragments unless *keep_fragments*.
-    """
+    """Return documents as they are filed in an index with *header*; *time* is in seconds since 1970."""
     urls = [*urls] if keep_fragments else [filed_url(url) for url in urls]
     scope_key = mmh3.hash64(scope.encode("utf-8", "surrogatepass"), signed=False)[0] if scope else 0
     fingerprint = not header.families[OWN].equal  # some schemes have no tables of it

@@ -1,9 +1,8 @@
 """The rules: which candidates are near-duplicates, by what their two signatures say of each other.
 
-Two texts are alike by one of the rules of `enough`, whichever came first. The new one repeats the stored one
-if all rules of `asked` hold, too: it brings next to nothing that the stored one lacks. Each number names what
-pays on it in docs/quality.md: a set, a label and a column, or a test of pages that were lost. J is the
-Jaccard similarity.
+Two texts are alike by one of the rules of `enough`. The new one repeats the stored one if all rules of
+`asked` hold, too: it brings next to nothing that the stored one lacks. Each number names what pays on it in
+docs/quality.md: a set, a label and a column, or a test of pages that were lost. J is the Jaccard similarity.
 """
 
 from __future__ import annotations
@@ -52,10 +51,9 @@ KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.85
 #: And the new text is at least so long, as a share of the stored one: a page that holds several others does
 #: not stand for them (short_texts, 2). With the same title it may be shorter (derived_syndication, 3).
 SHORTER, SHORTER_TITLED = 0.52, 0.4
-#: Where less than this share of the runs of one of two texts is distinct, they may be lists of a few values,
-#: such as wins and losses, which have the same runs whatever they say. J has to be above that of two lists
-#: drawn at random by the first of these numbers, five times the error of its estimate, and by the second one
-#: divided by the distinct runs (tests/matching/test_lists.py).
+#: Where less than this share of the runs of a text is distinct, it may be a list of a few values, such as
+#: wins. J has to be above that of two lists drawn at random by the first of these numbers, five times the
+#: error of its estimate, and by the second one divided by the distinct runs (tests/matching/test_lists.py).
 LISTS, BEYOND = 0.85, (0.15, 20)
 #: Words of a run: a shingle.
 _RUN = 5
@@ -68,25 +66,22 @@ _SHARES = -_HELD / np.log1p(-_HELD)
 class Evidence(NamedTuple):
     """What is known of n pairs of texts: arrays of n, or single values for all."""
 
-    #: Estimated Jaccard similarity, and share of the shorter text that is in the longer one.
+    #: Estimated J, and share of the shorter text that is in the longer one.
     jaccard: Figures
     containment: Figures
     #: Tokens of the shorter text.
     tokens: NDArray[np.integer]
-    #: Share of the new text that is in the stored one; length of the new one as a multiple of the stored
-    #: one's.
+    #: Share of the new text that is in the stored one; its length as a multiple of the stored one's.
     known: Figures
     length: Figures
-    #: Whether the texts are alike `beyond_chance`.
+    #: Whether the texts are alike `beyond_chance`, and known to be of one site, or of two.
     varied: Truths
-    #: Whether the texts are known to be of one site, and known to be of two.
     one_site: Truths
     two_sites: Truths
     #: How many numbers of the text were substituted, and how many there are in the one with fewer.
     substituted: NDArray[np.integer]
     numbers: NDArray[np.integer]
-    #: How many words of the title were substituted, and how many there are in the shorter one; how many the
-    #: one has that the other lacks, of the two numbers the greater.
+    #: The same of the words of the title, and how many the one has that the other lacks, at most.
     title: NDArray[np.integer]
     titled: NDArray[np.integer]
     retitled: NDArray[np.integer]
@@ -112,7 +107,7 @@ class Rule(NamedTuple):
 
 
 def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the J that is asked of pairs, by the tokens of the shorter text: int[n] to float64[n]."""
+    """Return the J that is asked of pairs, by the tokens of the shorter text; float64[n]."""
     return np.asarray(np.interp(tokens, LENGTHS, JACCARDS))
 
 
@@ -158,22 +153,19 @@ def asked(pairs: Evidence) -> tuple[Rule, ...]:
 class Findings(NamedTuple):
     """What n pairs are: bool[n] each. A pair is at most one of the first three."""
 
-    #: Near-duplicates.
+    #: Near-duplicates; new texts that have most of the stored one, and more.
     near: Truths
-    #: The new text has most of the stored one, and more.
     fuller: Truths
     #: Pages of one template: the sentences of near-duplicates, but not their title, numbers or other values.
     template: Truths
-    #: Those pages of a template that would be near-duplicates if it were not for their titles. Such a text
-    #: may be boilerplate of the site.
+    #: Those of them that differ in nothing but their titles: such a text may be boilerplate of the site.
     text_only: Truths
 
 
 def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     """Judge n pairs of candidates.
 
-    What each rule asks of them, by which they are alike, and which has decided is added to *told*: arrays of
-    n, by the names that docs/scrapy.md explains.
+    What each rule asks, which hold, and which has decided is added to *told*, by the names in docs/scrapy.md.
     """
     any_of, all_of = enough(pairs), asked(pairs)
     copies = [rule.holds & (pairs.substituted <= rule.numbers) for rule in any_of]
@@ -200,9 +192,9 @@ def beyond_chance(
 ) -> NDArray[np.bool_]:
     """Tell which pairs of texts resemble each other by more than chance, if they do; bool[n].
 
-    *tokens* and distinct *shingles* are counts of both texts, int[2, n]; *jaccard* is the estimate of J. Two
-    lists of the same few values, drawn at random, have all in common that can be made of these. How many runs
-    the values allow is told by the list that repeats its runs more.
+    *tokens* and distinct *shingles* are counts of both texts, int[2, n]. Two lists of the same few values,
+    drawn at random, have all in common that can be made of these; how many runs that are is told by the list
+    that repeats its runs more.
     """
     shares = shingles / np.maximum(tokens - (_RUN - 1), 1)
     allowed = (shingles / np.interp(-shares, -_SHARES, _HELD)).min(axis=0)

@@ -13,8 +13,7 @@ import tldextract
 
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0
-#: Characters of the longest name of a host, and of its longest part (RFC 1035). What is longer is left as it
-#: is: to spell it would take long.
+#: Characters of the longest name of a host, and of its longest part (RFC 1035); what is longer is left alone.
 _NAME, _PART = 253, 63
 _HOST = re.compile(r"(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}(?::\d{1,5})?", re.IGNORECASE)
 _PORTS = {"http": "80", "https": "443", "ftp": "21"}
@@ -23,10 +22,9 @@ _PORTS = {"http": "80", "https": "443", "ftp": "21"}
 def site_key(url: str) -> int:
     """Hash the site of a URL: 32 bits, `UNKNOWN` if it has no host.
 
-    A site is the name that someone has registered under a public suffix: example.co.uk for
-    news.example.co.uk. The suffix may belong to a company that gives names away, as in one.github.io. Where
-    no suffix is known, as on an intranet, the site is the last two parts of the host's name. An address or a
-    name of one part is a site together with its port.
+    A site is the name that someone has registered under a public suffix: example.co.uk, one.github.io. Where
+    no suffix is known, as on an intranet, it is the last two parts of the host's name. An address or a name
+    of one part is a site together with its port.
     """
     host, port = _host_and_port(url)
     if len(host) > _NAME:
