@@ -3,9 +3,8 @@
     python -m torture.items [--items 20000] [--first SEED]
 
 A crawl is a seed: groups of pages with one template and one text, each about another product, event, job …,
-and copies of some of them under other URLs. A child crawls them with Scrapy, the add-on and the default
-policy. An item is lost if it was dropped and none that was stored says the same in all fields but those that
-come from the crawling: `NOT_TOLD`.
+and copies of some of them under other URLs, crawled with the default policy. An item is lost if it was
+dropped and none that was stored says the same in all fields but those of the crawling: `NOT_TOLD`.
 """
 
 from __future__ import annotations
@@ -13,29 +12,29 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-import subprocess
 import sys
-import tempfile
-import threading
 import time
-import zlib
+import uuid
 from collections import Counter
 from datetime import datetime
 from functools import partial
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import attrs
 import click
+import scrapy
+from itemadapter import ItemAdapter
+from scrapy import signals
 
+from . import crawling
 from .articles import article, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 Record = dict[str, Any]
-ROOT = Path(__file__).parents[1]
+BASE = "https://made-up.example"
 LANGUAGES = ("en", "de", "fr", "es", "it", "pl", "ru", "tr", "zh")
 #: What the pages of a kind are about: the fields of their items.
 KINDS = {
@@ -56,14 +55,19 @@ COPIES = ("print", "amp", "utm", "session", "crawled_at")
 #: Fields of copies that a crawl has to learn first, and from how many pages: these do not count.
 LEARNED, LEARNED_FROM = ("session",), 3
 #: Fields that say nothing about the thing.
-NOT_TOLD = ("url", "session", "crawled_at", "views")
+NOT_TOLD = ("url", "session", "crawled_at")
 FIELDS = (*dict.fromkeys(name for names in KINDS.values() for name in names), "text", *NOT_TOLD)
-CLASSES = ("dict", "dataclass", "attrs", "scrapy")
+#: Classes of items with all fields that any page has.
+CLASSES: tuple[Callable[..., Any], ...] = (
+    dict,
+    dataclasses.make_dataclass("Thing", [(name, Any, dataclasses.field(default=None)) for name in FIELDS]),
+    attrs.make_class("Thing", {name: attrs.field(default=None) for name in FIELDS}),
+    type("Thing", (scrapy.Item,), {name: scrapy.Field() for name in FIELDS}),
+)
 #: Sentences of a page, and which share of them all pages of a group have.
 SENTENCES, SHARES = 20, (0.0, 0.5, 0.8, 0.95)
 #: Groups of a crawl, pages of each, and how many of them have a copy. A category page has so many items.
 GROUPS, PAGES, COPIED, ENTRIES = 12, 10, 4, 8
-SECONDS = 120.0
 
 
 class Page(NamedTuple):
@@ -145,67 +149,72 @@ def _copied(path: str, copy: str, dice: random.Random) -> str:
 
 def html_of(path: str, page: Page) -> str:
     """Render a page: its values in the layout, its text around them, and what does not tell of the thing."""
-    shown = page.layout != "json"
-    extra: Record = {}
-    if page.copy == "session":
-        extra["session"] = f"{zlib.crc32(path.encode()):x}"
-    elif page.copy == "crawled_at":
-        extra["crawled_at"] = "now"
-    told = {"text": "\n".join(page.paragraphs)} if page.told else {}
-    data = [{**record, **told} for record in page.records]
-    values = "".join(_laid_out(page.layout, record) for record in page.records) if shown else ""
-    script = "" if shown else f'<script type="application/ld+json">{json.dumps(data)}</script>'
+    script = "".join(_laid_out(page.layout, record) for record in page.records)
+    if page.layout == "json":
+        told = {"text": "\n".join(page.paragraphs)} if page.told else {}
+        data = json.dumps([{**record, **told} for record in page.records])
+        script = f'<script type="application/ld+json">{data}</script>'
     text = "".join(f"<p>{escape(each)}</p>" for each in page.paragraphs)
-    more = "".join(f'<small data-x="{name}" hidden>{value}</small>' for name, value in extra.items())
-    menu = (
-        ""
-        if page.is_copy and page.copy in ("print", "amp")
-        else "<nav><a href=/>Home</a> <a href=/all>All</a></nav>"
-    )
+    session = uuid.uuid5(uuid.NAMESPACE_URL, path).hex
+    extra = {"session": session, "crawled_at": "now"}.get(page.copy)
+    more = f'<small data-x="{page.copy}" hidden>{extra}</small>' if extra else ""
+    bare = page.is_copy and page.copy in ("print", "amp")
+    menu = "" if bare else "<nav><a href=/>Home</a> <a href=/all>All</a></nav>"
     return (
-        f"<!doctype html><html><head><meta charset=utf-8><title>{escape(page.heading)} | Site</title>{script}"
-        f"</head><body>{menu}<main><h1>{escape(page.heading)}</h1>{values}"
+        f"<!doctype html><html><head><meta charset=utf-8><title>{escape(page.heading)} | Site</title></head>"
+        f"<body>{menu}<main><h1>{escape(page.heading)}</h1>{script}"
         f'<div class="{"t" if page.told else "d"}">{text}</div>{more}</main></body></html>'
     )
 
 
 def _laid_out(layout: str, record: Record) -> str:
     """Render the values of a record."""
-    cell = {
-        "table": "<tr><th>{0}</th><td data-f={0}>{1}</td></tr>",
-        "list": "<li>{0}: <b data-f={0}>{1}</b></li>",
-        "links": "<a href=/x data-f={0}>{1}</a> ",
+    element, cell = {
+        "table": ("table", "<tr><th>{0}</th><td data-f={0}>{1}</td></tr>"),
+        "list": ("ul", "<li>{0}: <b data-f={0}>{1}</b></li>"),
+        "links": ("div", "<a href=/x data-f={0}>{1}</a> "),
+        "json": ("div", ""),
     }[layout]
     cells = "".join(
         cell.format(name, escape(each))
         for name, value in record.items()
         for each in (value if isinstance(value, list) else [value])
     )
-    element = {"table": "table", "list": "ul", "links": "div"}[layout]
     return f"<{element} data-item=1>{cells}</{element}>"
 
 
-def serve(pages: dict[str, Page]) -> ThreadingHTTPServer:
-    """Serve pages on loopback, from a thread; to be shut down by the caller."""
+class Things(crawling.PagesSpider):
+    """Reads the items of pages; notes which were yielded and which stored, each with the path of its page."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def __init__(self, *args: Any, made: Callable[..., Any], found: Found, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.made, self.found = made, found
 
-        def do_GET(self) -> None:
-            body = html_of(self.path, pages[self.path]).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    @classmethod
+    def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> Any:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.keep, signals.item_scraped)
+        return spider
 
-        def log_message(self, *args: object) -> None:
-            pass
+    def parse(self, response: Any) -> Iterator[Any]:
+        for record in records_of(response):
+            item = self.made(url=response.url, **record)
+            self.found.yielded.append((response.url.removeprefix(BASE), told(item)))
+            yield item
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    def keep(self, item: Any, response: Any) -> None:
+        self.found.stored.append((response.url.removeprefix(BASE), told(item)))
+
+
+class Found(NamedTuple):
+    yielded: list[tuple[str, str]]
+    stored: list[tuple[str, str]]
+
+
+def told(item: Any) -> str:
+    """Return what an item tells of its thing."""
+    values = ItemAdapter(item).asdict()
+    return json.dumps({k: v for k, v in sorted(values.items()) if v is not None and k not in NOT_TOLD})
 
 
 @dataclasses.dataclass
@@ -221,43 +230,31 @@ class Outcome:
     #: A line for each copy whose items were kept.
     kept: list[str] = dataclasses.field(default_factory=list)
 
-    @property
-    def share_dropped(self) -> float:
-        return self.dropped.total() / max(1, self.copies.total())
-
 
 def crawl(seed: int, outcome: Outcome) -> None:
-    """Make a site, crawl it in a child, and add to *outcome* what was lost and which copies were dropped."""
-    dice, pages = random.Random(-seed), site(seed)
-    server = serve(pages)
-    try:
-        base = f"http://127.0.0.1:{server.server_port}"
-        urls = [base + path for path in dice.sample([*pages], len(pages))]
-        asked = {"urls": urls, "class": CLASSES[seed % len(CLASSES)], "concurrent": dice.choice((1, 8, 16))}
-        with tempfile.TemporaryDirectory(prefix="neardup-items-") as folder:
-            Path(folder, "asked.json").write_text(json.dumps(asked), "utf-8")
-            command = [sys.executable, "-m", "torture.items", "--child", folder]
-            subprocess.run(command, check=True, cwd=ROOT, timeout=SECONDS)
-            found = json.loads(Path(folder, "found.json").read_text("utf-8"))
-    finally:
-        server.shutdown()
-        server.server_close()
-    stored = {told for _, told in found["stored"]}
-    yielded = Counter(told for _, told in found["yielded"])
-    left = Counter(url for url, _ in found["stored"])
-    for url, told in found["yielded"]:
-        page = pages[url.removeprefix(base)]
+    """Make a site, crawl it, and add to *outcome* what was lost and which copies were dropped."""
+    dice, pages, found = random.Random(-seed), site(seed), Found([], [])
+    crawling.crawl(
+        [BASE + path for path in dice.sample([*pages], len(pages))],
+        lambda url: crawling.Answer(html_of(url.removeprefix(BASE), pages[url.removeprefix(BASE)]).encode()),
+        {"CONCURRENT_REQUESTS": dice.choice((1, 8, 16))},
+        spider=Things,
+        made=CLASSES[seed % len(CLASSES)],
+        found=found,
+    )
+    stored = {each for _, each in found.stored}
+    left = Counter(path for path, _ in found.stored)
+    for path, each in found.yielded:
+        page = pages[path]
         outcome.items += 1
-        if told not in stored:
-            outcome.lost.append(
-                f"seed {seed}: {url.removeprefix(base)} ({page.group}, {page.copy}): {told[:120]}"
-            )
-            stored.add(told)  # once is enough
+        if each not in stored:
+            outcome.lost.append(f"seed {seed}: {path} ({page.group}, {page.copy}): {each[:120]}")
+            stored.add(each)  # once is enough
     learning = dict.fromkeys(LEARNED, LEARNED_FROM)
     for path, page in pages.items():
         if page.is_copy:
             original = path.replace("/print", "").replace("/amp", "").partition("?")[0]
-            dropped = left[base + path] + left[base + original] <= len(page.records)
+            dropped = left[path] + left[original] <= len(page.records)
             if not dropped and learning.get(page.copy):
                 learning[page.copy] -= 1
                 continue
@@ -265,53 +262,8 @@ def crawl(seed: int, outcome: Outcome) -> None:
             outcome.dropped[page.copy] += dropped
             if not dropped:
                 outcome.kept.append(f"seed {seed}: {path} ({page.group}, {page.copy})")
-    if len(yielded) < len(pages) // 3:
-        raise SystemExit(f"seed {seed}: the crawl has found {len(yielded)} items on {len(pages)} pages")
-
-
-def run_child(folder: Path) -> None:
-    """Crawl what is asked for in *folder*; leave there which items were yielded, and which were stored."""
-    import scrapy
-    from scrapy import signals
-    from scrapy.crawler import CrawlerProcess
-
-    asked = json.loads((folder / "asked.json").read_text("utf-8"))
-    made, yielded, stored = _item_class(asked["class"]), [], []
-
-    def told(item: Any) -> str:
-        from itemadapter import ItemAdapter
-
-        values = ItemAdapter(item).asdict()
-        return json.dumps({k: v for k, v in sorted(values.items()) if v is not None and k not in NOT_TOLD})
-
-    class Things(scrapy.Spider):
-        name = "things"
-        start_urls = asked["urls"]
-
-        def parse(self, response: Any) -> Iterator[Any]:
-            for record in records_of(response):
-                item = made(url=response.url, **record)
-                yielded.append((response.url, told(item)))
-                yield item
-
-    settings = {
-        "ADDONS": {"scrapy_neardup.Addon": 700},
-        "CONCURRENT_REQUESTS": asked["concurrent"],
-        "CONCURRENT_REQUESTS_PER_DOMAIN": asked["concurrent"],
-        "DOWNLOAD_DELAY": 0,
-        "LOG_LEVEL": "ERROR",
-        "TELNETCONSOLE_ENABLED": False,
-    }
-    process = CrawlerProcess(settings)
-    crawler = process.create_crawler(Things)
-
-    def note(item: Any, response: Any) -> None:
-        stored.append((response.url, told(item)))
-
-    crawler.signals.connect(note, signals.item_scraped)
-    process.crawl(crawler)
-    process.start()
-    (folder / "found.json").write_text(json.dumps({"yielded": yielded, "stored": stored}), "utf-8")
+    if len(found.yielded) < len(pages) // 3:
+        raise SystemExit(f"seed {seed}: the crawl has found {len(found.yielded)} items on {len(pages)} pages")
 
 
 def records_of(response: Any) -> Iterator[Record]:
@@ -335,21 +287,6 @@ def records_of(response: Any) -> Iterator[Record]:
         yield {**extra, **record}
 
 
-def _item_class(name: str) -> Callable[..., Any]:
-    """Return a class of items of that sort, with all fields that any page has."""
-    import attrs
-    import scrapy
-
-    if name == "dict":
-        return dict
-    if name == "dataclass":
-        fields = [(field, Any, dataclasses.field(default=None)) for field in FIELDS]
-        return dataclasses.make_dataclass("Thing", fields)
-    if name == "attrs":
-        return attrs.make_class("Thing", {field: attrs.field(default=None) for field in FIELDS})
-    return type("Thing", (scrapy.Item,), {field: scrapy.Field() for field in FIELDS})
-
-
 def run(items: int, first: int, shown: Callable[[str], object] = print) -> Outcome:
     """Crawl one site after another until there were so many items; return what they came to."""
     outcome, seed, started = Outcome(), first, time.monotonic()
@@ -363,19 +300,15 @@ def run(items: int, first: int, shown: Callable[[str], object] = print) -> Outco
     shown(f"lost, though they differ from every kept one: {len(outcome.lost)}")
     for kind in COPIES:
         shown(f"copies, {kind}: {outcome.dropped[kind]} of {outcome.copies[kind]} dropped")
-    shown(f"copies that were dropped: {outcome.share_dropped:.4f}")
+    shown(f"copies that were dropped: {outcome.dropped.total() / max(1, outcome.copies.total()):.4f}")
     return outcome
 
 
 @click.command()
 @click.option("--items", default=20_000, show_default=True)
 @click.option("--first", default=1, show_default=True, help="The seed of the first crawl.")
-@click.option("--child", type=click.Path(path_type=Path), hidden=True)
-def main(items: int, first: int, child: Path | None) -> None:
+def main(items: int, first: int) -> None:
     """Crawl made-up sites; exit code 1 says that an item was lost."""
-    if child:
-        run_child(child)
-        return
     sys.exit(bool(run(items, first, partial(print, flush=True)).lost))
 
 
