@@ -48,10 +48,19 @@ KINDS = {
     "forum": ("title", "author", "date", "answers"),
     "category": ("title", "price"),
 }
-#: Where a page has its values; in `json` they are in a script alone.
-LAYOUTS = ("table", "list", "links", "json")
+#: Where a page has its values: elements around all and around each; in `json` they are in a script alone.
+LAYOUTS = {
+    "table": ("table", "<tr><th>{0}</th><td data-f={0}>{1}</td></tr>"),
+    "list": ("ul", "<li>{0}: <b data-f={0}>{1}</b></li>"),
+    "links": ("div", "<a href=/x data-f={0}>{1}</a> "),
+}
 #: Under which other URLs a page is found, and what its items say of that.
-COPIES = ("print", "amp", "utm", "session", "crawled_at")
+COPIES = {
+    "print": "/print{0}",
+    "amp": "{0}/amp",
+    "utm": "{0}?utm_source=mail&utm_campaign={1}",
+    **dict.fromkeys(("session", "crawled_at"), "{0}?sid={1:x}"),
+}
 #: Fields of copies that a crawl has to learn first, and from how many pages: these do not count.
 LEARNED, LEARNED_FROM = ("session",), 3
 #: Fields that say nothing about the thing.
@@ -90,18 +99,18 @@ def site(seed: int) -> dict[str, Page]:
     dice, pages = random.Random(seed), dict[str, Page]()
     for number in range(GROUPS):
         kind, language = dice.choice([*KINDS]), dice.choice(LANGUAGES)
-        share, layout, copy = dice.choice(SHARES), dice.choice(LAYOUTS), dice.choice(COPIES)
+        share, layout, copy = dice.choice(SHARES), dice.choice([*LAYOUTS, "json"]), dice.choice([*COPIES])
         common = article(dice, language, max(1, round(share * SENTENCES))).text if share else []
         own = round((1 - share) * SENTENCES) if share < 0.95 else dice.choice((0, 1))
         told, names = dice.random() < 0.5, KINDS[kind]
         # Pages of a group differ in one field, in two, or in all.
         varying = dice.sample(names, dice.choice((1, 1, 2, len(names))))
-        base = {name: value_of(name, 0, dice, language) for name in names}
+        base = {name: value_of(name, 0, language) for name in names}
         group = f"{kind}, {language}, {share:.0%} shared, {layout}, differ in {'+'.join(varying)}"
         for page in range(PAGES):
             entries = ENTRIES if kind == "category" else 1
             records = [
-                base | {name: value_of(name, page * entries + entry + 1, dice, language) for name in varying}
+                base | {name: value_of(name, page * entries + entry + 1, language) for name in varying}
                 for entry in range(entries)
             ]
             text = (article(dice, language, own).text if own else []) + common
@@ -110,47 +119,39 @@ def site(seed: int) -> dict[str, Page]:
             path = f"/{number}/{page}"
             pages[path] = made
             if page < COPIED:
-                pages[_copied(path, copy, dice)] = made._replace(is_copy=True)
+                pages[COPIES[copy].format(path, dice.getrandbits(64))] = made._replace(is_copy=True)
     return pages
 
 
-def value_of(name: str, number: int, dice: random.Random, language: str) -> Any:
+def value_of(name: str, number: int, language: str) -> Any:
     """Make a value of a field, another one for each number."""
     words = words_of(language)
     word, day = words[(number * 37 + 11) % 997], 1 + number % 28
-    made: dict[str, Callable[[], Any]] = {
-        "price": lambda: f"{15 + number}.90",
-        "rent": lambda: f"{600 + 5 * number} EUR",
-        "salary": lambda: f"{40 + number}000",
-        "sku": lambda: f"KT-{4100 + number}",
-        "size": lambda: f"{30 + number}",
-        "rooms": lambda: f"{1 + number}",
-        "area": lambda: f"{40 + number} m²",
-        "date": lambda: f"2031-{5 + number // 28:02}-{day:02}",
-        "time": lambda: f"{number // 60 + 8:02}:{number % 60:02}",
-        "times": lambda: [f"{hour:02}:{number % 60:02}" for hour in range(6, 12)],
-        "phone": lambda: f"+49 30 1234{number:03}",
-        "email": lambda: f"p{number}@example.com",
-        "minutes": lambda: f"{20 + number}",
-        "answers": lambda: f"{3 + number}",
-        "ingredients": lambda: [f"{100 + number} g {word}", words[5], words[7]],
+    made: dict[str, Any] = {
+        "price": f"{15 + number}.90",
+        "rent": f"{600 + 5 * number} EUR",
+        "salary": f"{40 + number}000",
+        "sku": f"KT-{4100 + number}",
+        "size": f"{30 + number}",
+        "rooms": f"{1 + number}",
+        "area": f"{40 + number} m²",
+        "date": f"2031-{5 + number // 28:02}-{day:02}",
+        "time": f"{number // 60 + 8:02}:{number % 60:02}",
+        "times": [f"{hour:02}:{number % 60:02}" for hour in range(6, 12)],
+        "phone": f"+49 30 1234{number:03}",
+        "email": f"p{number}@example.com",
+        "minutes": f"{20 + number}",
+        "answers": f"{3 + number}",
+        "ingredients": [f"{100 + number} g {word}", words[5], words[7]],
     }
-    return made[name]() if name in made else f"{words[3]} {word}"
-
-
-def _copied(path: str, copy: str, dice: random.Random) -> str:
-    ways = {
-        "print": f"/print{path}",
-        "amp": f"{path}/amp",
-        "utm": f"{path}?utm_source=mail&utm_campaign={dice.randrange(10)}",
-    }
-    return ways.get(copy, f"{path}?sid={dice.getrandbits(64):x}")
+    return made.get(name, f"{words[3]} {word}")
 
 
 def html_of(path: str, page: Page) -> str:
     """Render a page: its values in the layout, its text around them, and what does not tell of the thing."""
-    script = "".join(_laid_out(page.layout, record) for record in page.records)
-    if page.layout == "json":
+    if page.layout in LAYOUTS:
+        script = "".join(_laid_out(page.layout, record) for record in page.records)
+    else:
         told = {"text": "\n".join(page.paragraphs)} if page.told else {}
         data = json.dumps([{**record, **told} for record in page.records])
         script = f'<script type="application/ld+json">{data}</script>'
@@ -169,12 +170,7 @@ def html_of(path: str, page: Page) -> str:
 
 def _laid_out(layout: str, record: Record) -> str:
     """Render the values of a record."""
-    element, cell = {
-        "table": ("table", "<tr><th>{0}</th><td data-f={0}>{1}</td></tr>"),
-        "list": ("ul", "<li>{0}: <b data-f={0}>{1}</b></li>"),
-        "links": ("div", "<a href=/x data-f={0}>{1}</a> "),
-        "json": ("div", ""),
-    }[layout]
+    element, cell = LAYOUTS[layout]
     cells = "".join(
         cell.format(name, escape(each))
         for name, value in record.items()
@@ -225,9 +221,8 @@ class Outcome:
     #: How many pages are copies, and of how many the items were dropped; by the kind of the copy.
     copies: Counter[str] = dataclasses.field(default_factory=Counter)
     dropped: Counter[str] = dataclasses.field(default_factory=Counter)
-    #: A line for each item that was lost.
+    #: A line for each item that was lost, and for each copy whose items were kept.
     lost: list[str] = dataclasses.field(default_factory=list)
-    #: A line for each copy whose items were kept.
     kept: list[str] = dataclasses.field(default_factory=list)
 
 
@@ -278,12 +273,9 @@ def records_of(response: Any) -> Iterator[Record]:
     text = "\n".join(response.css("div.t p::text").getall())
     for node in response.css("[data-item]"):
         record: Record = {"text": text} if text else {}
-        for field in node.css("[data-f]"):
-            name, value = field.attrib["data-f"], field.xpath("string()").get()
-            before = record.get(name)
-            record[name] = (
-                value if before is None else [*(before if isinstance(before, list) else [before]), value]
-            )
+        for name in node.css("::attr(data-f)").getall():
+            values = [each.xpath("string()").get() for each in node.css(f"[data-f={name}]")]
+            record[name] = values if len(values) > 1 else values[0]
         yield {**extra, **record}
 
 

@@ -147,12 +147,12 @@ NEAR, TEXT_ONLY, OWN = Row(near=True), Row(text_only=True), Row(near=True, exact
     beside=st.sets(st.integers(0, 5), max_size=2),
     naming=st.one_of(st.none(), st.sets(st.integers(0, 4))),
 )
-@example([TEXT_ONLY] * 3, True, -math.inf, set(), None)
 @example([TEXT_ONLY] * 4, True, -math.inf, set(), None)
 @example([TEXT_ONLY] * 2 + [NEAR], True, -math.inf, set(), None)
 @example([TEXT_ONLY, Row(text_only=True, words=False), NEAR], True, -math.inf, set(), None)
 @example([TEXT_ONLY, Row(text_only=True, figures=False), NEAR], True, -math.inf, set(), None)
 @example([NEAR, Row(near=True, exact=True)], False, -math.inf, set(), None)
+@example([], True, -math.inf, set(), None)
 @example([OWN], True, 5.0, set(), None)
 @example([OWN], True, 4.0, {0}, None)
 @example([NEAR, Row()], True, -math.inf, set(), {1})
@@ -170,16 +170,6 @@ def test_as_read_row_by_row(
         named_by=None if naming is None else lambda url: int(url[1:]) in naming,
     )
     assert found._replace(replaces=[*found.replaces]) == expected(rows, complete, renewed, beside, naming)
-
-
-def test_an_unchanged_revisit_is_not_filed_anew_unless_somebody_asks() -> None:
-    assert not decide(candidates([OWN])).filed
-    assert decide(candidates([OWN]), renewed=5.0).filed
-
-
-def test_without_candidates_it_is_unique() -> None:
-    assert decide(candidates([])) == Decision("unique", filed=True, replaces=[])
-    assert candidates([]).best(np.zeros(0, bool)) is None
 
 
 def test_what_the_site_has_everywhere_is_boilerplate_unless_it_is_equal() -> None:

@@ -5,32 +5,13 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from scrapy_neardup import Detector
-from scrapy_neardup.matching.rules import beyond_chance
 from tests.audit.corpora import text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-@pytest.mark.parametrize(("values", "size", "other"), [(3, 260, 260), (4, 1100, 900), (5, 4000, 4000)])
-def test_what_two_lists_have_in_common_by_chance_is_not_enough(values: int, size: int, other: int) -> None:
-    dice = np.random.default_rng(values)
-    for _ in range(20):
-        lists = [{*dice.integers(0, values**5, tokens - 4).tolist()} for tokens in (size, other)]
-        tokens, shingles = np.array([[size], [other]]), np.array([[len(each)] for each in lists])
-        shared = len(lists[0] & lists[1]) / len(lists[0] | lists[1])
-        assert not beyond_chance(tokens, shingles, np.array([shared + 0.1]))[0]
-
-
-def test_real_texts_are_no_lists() -> None:
-    """The shortest that is judged, a page of forms, an article that was extracted twice."""
-    for tokens, shingles, jaccard in ((40, 34, 0.9), (300, 200, 0.95), (2660, 1337, 0.9)):
-        counts = np.array([[tokens], [tokens]]), np.array([[shingles], [shingles]])
-        assert beyond_chance(*counts, np.array([jaccard]))[0], (tokens, shingles)
 
 
 def without_repeats(values: int, dice: random.Random) -> list[int]:

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from scrapy_neardup import Detector
 from scrapy_neardup.audit.explaining import Document, judge_documents
 from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import SCHEMES, load_scheme
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.main_text import MainText
@@ -91,20 +90,6 @@ def test_every_scheme_from_end_to_end(detector: Detector) -> None:
     assert detector.check(text(200), url="https://b.example/").kind == "exact"
 
 
-def test_an_index_made_with_one_scheme_refuses_all_others(tmp_path: Path) -> None:
-    for scheme in SCHEMES:
-        Detector.open(tmp_path / scheme, scheme=scheme).close()
-    for made, wanted in product(SCHEMES, SCHEMES):
-        if made == wanted:
-            continue
-        with pytest.raises(IndexMismatch) as caught:
-            Detector.open(tmp_path / made, scheme=wanted)
-        assert f"scheme: index {made}, now {wanted}" in str(caught.value)
-        assert "use the same parameters, another index, or reset the index" in str(caught.value)
-    with Detector.open(tmp_path / "minhash", scheme="simhash", reset=True) as detector:
-        assert detector.matcher.scheme == load_scheme("simhash")
-
-
 @pytest.mark.parametrize("tables", LAYOUTS)
 def test_the_scheme_of_an_index_is_read_off_its_header(tables: int) -> None:
     for name in SCHEMES:
@@ -151,44 +136,7 @@ def test_super_shingles_need_two_of_six(agreeing: int) -> None:
         assert kind == ("near" if agreeing >= 2 else "unique")
 
 
-def test_a_stock_phrase_makes_no_candidates() -> None:
-    """A key that more than 64 documents share is passed over; other keys are not."""
-    with Detector.open(verified=False) as detector:
-        assert detector.matcher.scheme.most == 64
-        phrase = detector.signature(text(1)).keys[:8]
-        for seed in range(100):
-            each = detector.signature(text(seed))
-            detector.add(replace(each, keys=phrase + each.keys[8:]), url=f"https://a.example/{seed}")
-        detector.flush()
-        assert detector.gauges()["documents"] == 1  # the first phrase made each next one a copy
-    with Detector.open() as detector:
-        phrase = detector.signature(text(1)).keys[:8]
-        signatures = [detector.signature(text(seed)) for seed in range(100)]
-        for seed, each in enumerate(signatures):
-            assert (
-                detector.add(replace(each, keys=phrase + each.keys[8:]), url=f"https://a.example/{seed}").kind
-                == "unique"
-            )
-        detector.flush()
-        unlike = replace(signatures[5], fingerprint=signatures[5].fingerprint ^ 2**64 - 1, digest=bytes(16))
-        only_phrase = replace(unlike, keys=phrase + b"\x01" * 56)
-        assert detector.check(only_phrase, url="https://b.example/").kind == "unique"
-        own_anchor = replace(unlike, keys=b"\x01" * 8 + signatures[5].keys[8:16] + b"\x01" * 48)
-        assert detector.check(own_anchor, url="https://b.example/").kind == "near"
-
-
 # Records
-
-
-def test_values_are_the_figures_and_the_words_of_short_lines() -> None:
-    lines = ("Colour: red", "Price: 12.50", "Weight: 730")
-    others = ("Colour: blue", "Price: 12.90", "Weight: 730")
-    with Detector.open() as detector:
-        signatures = [detector.signature("\n".join([text(1, 200), *each])) for each in (lines, others, ())]
-        filed = entries(signatures, ["https://a.example/"] * 3, detector.index.header)
-        records = filed.records
-        told = [detector.matcher.explain(records[0], records[[other]], [0, 0, 1, 0]) for other in range(3)]
-    assert [each["values"] for each in told] == [0, 2, 0]
 
 
 def test_which_stored_documents_count() -> None:
@@ -307,23 +255,6 @@ def test_the_verdict_is_what_the_evaluation_says_of_the_pair(
     b = Document(MainText(" ".join(parts)), f"{other}?b")
     live, pairwise = live_and_pairwise(scheme, verified, a, b)
     assert live == pairwise
-
-
-def test_all_kinds_of_verdict_occur_among_such_pairs() -> None:
-    """So that the property above cannot hold for want of cases."""
-    parts = numbered(3, 400, 12)
-    cases: dict[str, list[tuple[str, int]]] = {
-        "exact": [],
-        "near": [("replace", 1)],
-        "template": [("numbers", 100)],
-        "unique": [("replace", 100), ("replace", 99), ("replace", 98)],
-    }
-    for kind, edits in cases.items():
-        a, b = (
-            Document(MainText(changed(parts, edits)), "https://a.example.com/1"),
-            Document(MainText(" ".join(parts)), "https://a.example.com/2"),
-        )
-        assert live_and_pairwise("simhash+anchors", True, a, b) == (kind, kind)
 
 
 # Many pages as one by one

@@ -5,28 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.matching.rules import (
-    BRIEF_JACCARD,
-    CONTAINED_JACCARD,
-    ELSEWHERE_JACCARD,
     KNOWN,
     KNOWN_OF_ONE_SITE,
     LENGTHS,
     SHORTER,
     SHORTER_TITLED,
     TITLED,
-    TITLED_CONTAINED,
     TOKENS_A_NUMBER,
     TOKENS_A_VALUE,
     VALUES,
     Evidence,
     Findings,
     enough,
-    jaccard_asked,
     verify,
 )
 
@@ -114,41 +108,6 @@ def test_what_has_decided_is_told_by_its_name(pair: dict[str, Any]) -> None:
     assert near == (decided in {rule.name for rule in enough(evidence(pair))})
     assert decided in ("similarity", "variety", "numbers") or f"{decided}_asked" in told
     assert not near or told[decided][0]
-
-
-@pytest.mark.parametrize("tokens", [40, 120, 150, 220, 300, 320, 5000])
-def test_short_texts_must_be_more_alike(tokens: int) -> None:
-    short, long = LENGTHS
-    share = min(max((tokens - short) / (long - short), 0), 1)
-    usual = 0.85 - share * 0.23
-    assert float(jaccard_asked(np.array(tokens))) == pytest.approx(usual)
-    for sites in ("one", ""):
-        pair: dict[str, Any] = {"tokens": tokens, "sites": sites, "containment": 0.855}
-        assert one(jaccard=usual + 0.005, **pair) == "near"
-        assert one(jaccard=usual - 0.005, **pair) == "other"
-    least = min(usual, max(0.5, usual - 0.1))
-    assert one(jaccard=least + 0.005, containment=0, tokens=tokens, sites="two") == "near"
-    assert one(jaccard=least - 0.005, containment=0, tokens=tokens, sites="two") == "other"
-
-
-@pytest.mark.parametrize(
-    ("rule", "jaccard", "containment", "pair"),
-    [
-        ("alike", 0.62, 0, {}),
-        ("within", CONTAINED_JACCARD, 0.94, {}),
-        ("mostly_within", CONTAINED_JACCARD, 0.88, {}),
-        ("brief", BRIEF_JACCARD, 0.86, {"tokens": 60}),
-        ("elsewhere", 0.52, 0, {"sites": "two"}),
-        ("elsewhere_within", ELSEWHERE_JACCARD, 0.75, {"sites": "two"}),
-        ("elsewhere_within", ELSEWHERE_JACCARD, TITLED_CONTAINED, {"sites": "two", "titled": TITLED}),
-    ],
-)
-def test_what_is_asked_is_enough_and_less_is_not(
-    rule: str, jaccard: float, containment: float, pair: dict[str, Any]
-) -> None:
-    assert decided_by(jaccard=jaccard, containment=containment, **pair) == rule
-    assert decided_by(jaccard=below(jaccard), containment=containment, **pair) != rule
-    assert not containment or decided_by(jaccard=jaccard, containment=below(containment), **pair) != rule
 
 
 def test_so_many_numbers_may_be_substituted() -> None:

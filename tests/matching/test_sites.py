@@ -9,7 +9,6 @@ import subprocess
 import sys
 from time import perf_counter
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
@@ -19,19 +18,6 @@ from scrapy_neardup.matching.sites import UNKNOWN, host_of, is_domain, site_key
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@given(
-    st.sampled_from(["http://", "https://", "ftp://", "http:", ""]),
-    st.text("ab1.-_:@[]\t\n /?#Aä", max_size=8),
-)
-def test_the_host_is_the_one_that_urlsplit_finds(scheme: str, rest: str) -> None:
-    try:
-        netloc = urlsplit(scheme + rest).netloc
-    except ValueError:
-        netloc = ""
-    if set(netloc) <= set("ab1.-"):
-        assert host_of(scheme + rest) == netloc.removesuffix(".")
 
 
 @pytest.mark.parametrize(
