@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+
 import pytest
 
-from scrapy_neardup.matching.items import Difference, ItemNotes, RepeatedItems, pack
+from scrapy_neardup.matching.items import (
+    MOST_BYTES,
+    Difference,
+    ItemNotes,
+    RepeatedItems,
+    is_list,
+    pack,
+    unpack,
+)
 from scrapy_neardup.verdict import Repeated
 
 TEXT = "The ferry keeps its winter timetable until the pier has been mended by the county. " * 6
@@ -32,22 +44,41 @@ def test_items_of_one_site_that_differ_in_text_alone_are_versions(other, found):
 SPECS = (
     "Width 40 units, height 60 units, depth 22 units, weight 3 units, volume 17 units, power 800 units, " * 9
 )
+CHINESE = "这个水壶容量为3升,适合家庭使用。" * 20
+LATER, NOW = datetime(2031, 5, 7, 19, tzinfo=timezone.utc), datetime.now(timezone.utc)
+SIZES = [{"size": "S", "price": 10}, {"size": "M", "price": 12}]
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (
-            [{"size": "S", "price": 10}, {"size": "M", "price": 12}],
-            [{"size": "S", "price": 12}, {"size": "M", "price": 10}],
-        ),
+        (SIZES, [{"size": "S", "price": 12}, {"size": "M", "price": 10}]),
+        (SIZES, SIZES[:1]),
+        ({"price": {"amount": 5, "currency": "EUR"}}, {"price": {"amount": 5, "currency": "CHF"}}),
         (["Ann", "Bea", "Cora"], ["Bea", "Ann", "Cora"]),
         (SPECS, SPECS.replace("40", "x").replace("60", "40").replace("x", "60")),
         ([TEXT, TEXT], [TEXT.upper()[::-1], TEXT.upper()[::-1]]),
-        ("S", "S | M"),
-        ("Home \u00bb Men", "Home \u00bb Men \u00bb Shirts"),
+        (
+            TEXT[:240],
+            TEXT[:240].replace("winter", "summer").replace("pier", "mill").replace("county", "king"),
+        ),
+        (CHINESE, CHINESE.replace("3", "5")),
+        ("红色水壶", "蓝色水壶"),
+        ("שלום", "שלומ"),
         ("/etc/hosts", "/etc/passwd"),
         ("Red kettle", "Red kettle XL"),
+        ("Blue", "Blue | Green"),
+        ("10²", "102"),
+        ("10 m²", "10 m2"),
+        ("5 MW", "5 mW"),
+        ("-5 °C", "5 °C"),
+        ("€5", "$5"),
+        ("★★★", "★★"),
+        (LATER, LATER.replace(hour=20)),
+        (LATER.date(), LATER.replace(day=5, month=7).date()),
+        (True, False),
+        (False, None),
+        (0, ""),
     ],
 )
 def test_values_that_visibly_differ_do_not_say_the_same(one, other):
@@ -55,11 +86,74 @@ def test_values_that_visibly_differ_do_not_say_the_same(one, other):
     assert notes.difference(notes.describe({"a": one}), notes.describe({"a": other}))
 
 
-def test_the_name_of_the_site_behind_a_title_says_nothing():
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [
+        ("title", "Red kettle", "Red kettle | Shop"),
+        ("title", "Red kettle", "RED KETTLE"),
+        ("at", NOW, (NOW - timedelta(seconds=9)).isoformat()),
+        ("at", NOW.timestamp(), int(NOW.timestamp() * 1000)),
+        ("meta", {"at": str(NOW), "is": 1}, {"at": format_datetime(NOW, usegmt=True), "is": 1}),
+        ("image", ["https://a.example/1.png"], "/pictures/2.png"),
+        ("a", [], None),
+        ("a", " x\xa0y", "x y"),
+        ("a", "Cafe\u0301", "Café"),
+        ("text", TEXT, f"{TEXT} Printed for you"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_says_nothing(name, one, other):
     notes = ItemNotes()
-    assert not notes.difference(
-        *(notes.describe({"title": each}) for each in ("Red kettle", "Red kettle | Shop"))
-    )
+    assert not notes.difference(*(notes.describe({name: each}) for each in (one, other)))
+
+
+@pytest.mark.parametrize("titles", [("Shop", "Red kettle | Shop"), ("A | B", "A | C"), ("Cup", "Cup | 12")])
+def test_another_title_of_the_same_site_says_another_thing(titles):
+    notes = ItemNotes()
+    assert notes.difference(*(notes.describe({"title": each}) for each in titles))
+
+
+def test_an_item_is_found_among_all_of_many_pages():
+    """As by comparing pairs; where none says the same, the one with most equal fields is told."""
+    dice, notes = random.Random(5), ItemNotes(["views"])
+
+    def item():
+        site = dice.choice(["", " | Shop"])
+        return {
+            "title": f"Cup {dice.choice('abc')}{site}",
+            "size": dice.randrange(3),
+            "text": TEXT + dice.choice(["", "Sold out", SPECS]),
+            "views": dice.random(),
+        }
+
+    made = [[notes.describe(item()) for _ in range(dice.randrange(9))] for _ in range(9)]
+    pages = [
+        Repeated(f"https://a.example/{n}", pack(items), 1, one_site=True, exact=True, pending=False)
+        for n, items in enumerate(made)
+    ]
+    repeated, seen = RepeatedItems(notes, pages), set()
+    for _ in range(200):
+        new = notes.describe(item())
+        counts = [len(notes.difference(new, each)) for items in made for each in items]
+        seen.add(found := repeated.find(new, several=False))
+        assert found == ("differs" if min(counts) else "same")
+    assert seen == {"same", "differs"}
+    nearest = repeated.closest(notes.describe({"title": "Cup a", "size": 2, "text": "x", "views": 1}))
+    assert nearest.fields == 3
+    assert {each.field for each in nearest.differences} == {"text"}
+
+
+def test_an_item_with_many_fields_or_too_many_bytes_is_packed_or_left_out():
+    notes = ItemNotes()
+    many = notes.describe({f"field {n}": n for n in range(400)})
+    assert unpack(pack([many])) == [many]
+    assert notes.difference(many, notes.describe({f"field {n}": n + (n == 399) for n in range(400)}))
+    items = [notes.describe({f"{n}": f"{m}" for n in range(20)}) for m in range(80)]
+    note = pack(items)
+    assert unpack(note) == items[: len(unpack(note))]
+    assert 20 < len(unpack(note)) < 64
+    assert len(note) <= MOST_BYTES
+    assert is_list(note)
 
 
 @pytest.mark.parametrize(
