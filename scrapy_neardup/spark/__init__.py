@@ -22,17 +22,16 @@ _LEAST = 4
 
 
 def require_spark() -> None:
-    """Raise `DependencyUnavailable` if PySpark, or what it exchanges data by, is missing or too old."""
+    """Raise `DependencyUnavailable` if PySpark is missing or too old."""
     remedy = "run `pip install 'scrapy-neardup[spark]'`."
-    for name in ("pyspark", "pyarrow", "pandas"):
-        try:
-            release = version(name)
-        except PackageNotFoundError:
-            raise DependencyUnavailable(f"An audit on Spark needs {name}: {remedy}") from None
-        if name == "pyspark" and int(release.partition(".")[0]) < _LEAST:
-            raise DependencyUnavailable(
-                f"An audit on Spark needs PySpark {_LEAST}, and this is {release}: {remedy}"
-            )
+    try:
+        release = version("pyspark")
+    except PackageNotFoundError:
+        raise DependencyUnavailable(f"An audit on Spark needs pyspark: {remedy}") from None
+    if int(release.partition(".")[0]) < _LEAST:
+        raise DependencyUnavailable(
+            f"An audit on Spark needs PySpark {_LEAST}, and this is {release}: {remedy}"
+        )
 
 
 def __getattr__(name: str) -> Any:

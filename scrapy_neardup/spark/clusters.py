@@ -21,14 +21,7 @@ from scrapy_neardup.audit.canonical import Pages
 from scrapy_neardup.audit.canonical import facts_of as columns_of
 from scrapy_neardup.audit.clustering import group_pages, judge_of, number_clusters
 from scrapy_neardup.audit.components import components
-from scrapy_neardup.audit.output.files import (
-    clusters_of,
-    is_plain,
-    name_of,
-    only_numbers_differ,
-    pages_of,
-    repeating,
-)  # fmt: skip
+from scrapy_neardup.audit.output import files
 from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import UNKNOWN, site_key
 
@@ -196,17 +189,15 @@ def clustered(
         edges.select("component", "a", "b"), allowMissingColumns=True
     )
     found = in_groups(together, ["component"], count, group, GROUPED, settings)
-    alone = pages.where("component is null").drop("a", "b")
-    return space.keep(found.unionByName(mapped(alone, group, GROUPED, settings)), "work/grouped")
+    alone = mapped(pages.where("component is null"), group, GROUPED, settings)
+    return space.keep(found.unionByName(alone), "work/grouped")
 
 
 def group(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
-    """Group pages, which come with all edges between them, if there are any."""
-    sides = np.empty((0, 2), np.int64)
-    if "a" in table.schema.names:
-        is_edge = pc.is_valid(table.column("a"))
-        edges, table = table.filter(is_edge), table.filter(pc.invert(is_edge))
-        sides = np.stack([numbers(edges, name) for name in "ab"], axis=1)
+    """Group pages, which come with all edges between them."""
+    is_edge = pc.is_valid(table.column("a"))
+    edges, table = table.filter(is_edge), table.filter(pc.invert(is_edge))
+    sides = np.stack([numbers(edges, name) for name in "ab"], axis=1)
     crawl = crawl_of(
         table,
         settings,
@@ -223,20 +214,16 @@ def group(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> pa.Record
     judge = judge_of(crawl, settings, numbers(table, "template"))
     pages = group_pages(crawl, judge, places, numbers(table, "rank"), numbers(table, "sibling"))
     clusters = number_clusters(pages)
-    found = [*pages_of(pages, clusters)]
-    columns = (
-        rows,
-        numbers(table, "id"),
-        pages["rank"],
-        rows[pages["canonical"]],
-        repeating(pages, settings),
-    )
+    found = [*files.pages_of(pages, clusters)]
+    drop, leaders = files.repeating(pages, settings), rows[pages["canonical"]]
+    columns = (rows, numbers(table, "id"), pages["rank"], leaders, drop)
     for page, *others in zip(found, *(each.tolist() for each in columns), strict=True):
-        page["row"], page["id"], page["rank"], page["leader"], drop = others
-        page["name"] = name_of(page["url"])
+        page["row"], page["id"], page["rank"], page["leader"], repeats = others
+        page["name"] = files.name_of(page["url"])
         # A name stays if any page of it does.
-        page["drop"] = drop and is_plain(page["name"])
-        page["series"] = only_numbers_differ(page["url"], page["canonical"] or "")
-    for place, cluster in zip(clusters["canonical"].tolist(), clusters_of(pages, clusters), strict=True):
+        page["drop"] = repeats and files.is_plain(page["name"])
+        page["series"] = files.only_numbers_differ(page["url"], page["canonical"] or "")
+    led = files.clusters_of(pages, clusters)
+    for place, cluster in zip(clusters["canonical"].tolist(), led, strict=True):
         found[place] |= cluster
     return pa.RecordBatch.from_pylist(found, schema_of(GROUPED))

@@ -29,16 +29,7 @@ from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import filed_url, header_for
 
 from .clusters import LED, SHOWN, clustered, connected, ranked
-from .frames import (
-    PLACE_BITS,
-    Workspace,
-    column_names,
-    keys_of,
-    mapped,
-    ordered,
-    records_of,
-    texts,
-)  # fmt: skip
+from .frames import PLACE_BITS, Workspace, column_names, keys_of, mapped, ordered, records_of, texts
 from .pages import find_paths, in_order, named, read_frame, read_paths
 from .pairs import REPEATS, candidates, firsts, judged
 
@@ -173,8 +164,6 @@ def start_session(master: str | None, settings: Mapping[str, str] | None) -> Spa
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
             builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
-            # The second compiler would take a third of the processor time of a small crawl.
-            builder = builder.config("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1")
     for name, value in (settings or {}).items():
         builder = builder.config(name, value)
     try:

@@ -59,6 +59,7 @@ def spark() -> Iterator[SparkSession]:
         "local[2]",
         {
             "spark.driver.memory": "1g",
+            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.autoBroadcastJoinThreshold": "-1",
