@@ -79,13 +79,11 @@ def audited(feed: Path, out: Path, peaks: dict[str, float]) -> float:
     return run([sys.executable, "-c", command, "audit", str(feed), "--out", str(out)], "ours", peaks)
 
 
-def run(
-    command: list[str], name: str, peaks: dict[str, float], environment: dict[str, str] | None = None
-) -> float:
+def run(command: list[str], name: str, peaks: dict[str, float]) -> float:
     """Return the seconds that *command* takes; note the most memory that it has with all that it starts."""
     start = time.perf_counter()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, env=environment, **quiet) as process:
+    with subprocess.Popen(command, **quiet) as process:
         watched = psutil.Process(process.pid)
         while process.poll() is None:
             peaks[name] = max(peaks.get(name, 0), _memory(watched))

@@ -32,14 +32,12 @@ EXTRACTORS = ("segment", "trafilatura", "resiliparse")
 
 def measure(form: Form) -> Iterator[Finding]:
     pages = inputs.pages(form.data)[: form.pages]
-    ways: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
 
-    def one(way: str) -> float:
+    def one(way: str) -> dict[str, Any]:
         with serving(form, pages) as base:
-            ways[way].append(crawl(form, base, way, len(pages)))
-        return 0.0
+            return crawl(form, base, way, len(pages))
 
-    interleave(form.repeats, {way: lambda way=way: one(way) for way in WAYS})
+    ways = interleave(form.repeats, {way: lambda way=way: one(way) for way in WAYS})
 
     def column(way: str, name: str) -> tuple[float, ...]:
         return tuple(each[name] for each in ways[way])

@@ -8,11 +8,12 @@ import statistics
 import time
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+T = TypeVar("T")
 #: Interquartile range over median beyond which a figure is not quoted.
 SPREAD = 0.25
 #: A spread takes that many repeats.
@@ -123,9 +124,9 @@ def spread(values: Sequence[float]) -> float:
     return abs((high - low) / middle) if middle else 0.0
 
 
-def interleave(repeats: int, tasks: dict[str, Callable[[], float]]) -> dict[str, tuple[float, ...]]:
+def interleave(repeats: int, tasks: dict[str, Callable[[], T]]) -> dict[str, tuple[T, ...]]:
     """Run all *tasks* in turn, *repeats* times, forwards and backwards; returns what each returned."""
-    values: dict[str, list[float]] = {name: [] for name in tasks}
+    values: dict[str, list[T]] = {name: [] for name in tasks}
     for repeat in range(repeats):
         for name in list(tasks) if repeat % 2 == 0 else reversed(tasks):
             gc.collect()

@@ -17,7 +17,7 @@ from .indexes import drop_from_cache, fingerprint_index, page_faults
 from .measuring import Finding, Goal, interleave
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
@@ -52,38 +52,17 @@ def warm(
     wanted = inputs.queries(stored, count, distance, seed=size)
     check(index, stored, wanted[: min(few, 20)], distance)
     each_probe(index, wanted, distance)  # from the disk
-    probes = interleave_probes(form, index, stored, wanted, distance, few)
+    tasks = {
+        "ours": lambda: each_probe(index, wanted, distance),
+        "brute": lambda: each_scan(stored, wanted[:few], distance),
+    }
+    probes = interleave(form.repeats, tasks)
     work = f"one probe within {distance} bits, warm"
     median, last = (tuple(float(np.percentile(each, q)) for each in probes["ours"]) for q in (50, 99))
     scan = tuple(float(np.median(each)) for each in probes["brute"])
     bound = Goal(goal) if goal else None
     yield Finding(f"{work}, median", size, "µs", median, "NumPy brute force", scan, bound)
     yield Finding(f"{work}, 99th percentile", size, "µs", last)
-
-
-def interleave_probes(
-    form: Form,
-    index: FingerprintIndex,
-    stored: NDArray[np.uint64],
-    wanted: NDArray[np.uint64],
-    distance: int,
-    few: int,
-) -> dict[str, list[list[float]]]:
-    """Time each probe, ours and by brute force in turn: microseconds."""
-    kept: dict[str, list[list[float]]] = {"ours": [], "brute": []}
-
-    def keep(name: str, work: Callable[[], list[float]]) -> float:
-        kept[name].append(work())
-        return 0.0
-
-    interleave(
-        form.repeats,
-        {
-            "ours": lambda: keep("ours", lambda: each_probe(index, wanted, distance)),
-            "brute": lambda: keep("brute", lambda: each_scan(stored, wanted[:few], distance)),
-        },
-    )
-    return kept
 
 
 def each_probe(index: FingerprintIndex, wanted: NDArray[np.uint64], distance: int) -> list[float]:
