@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,7 @@ import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import open_index
-from tests.index.conformance import FINGERPRINT, HEADER, LOOKUPS, documents, reserve, urls_near
+from tests.index.conformance import FINGERPRINT, HEADER, documents, reserve, urls_near
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 pytestmark = pytest.mark.slow
-
-THREADS = 8
 
 
 class FakeStore(Store):
@@ -116,18 +112,7 @@ def test_a_damaged_bucket_fails_only_those_who_read_it(redis_url: str) -> None:
         assert isinstance(index, RedisIndex)
         for place in index.store.layout.places(FINGERPRINT, 1, 0, index.store.generations[-1]):
             index.server.call("RPUSH", place.bucket, "no bucket")
-        barrier = threading.Barrier(THREADS)
-
-        def find(number: int) -> bool:
-            like = documents([1 if number % 2 else 0xFFFF_FFFF_FFFF_FFFF], number)
-            barrier.wait(30)
-            try:
-                for _ in range(20):
-                    index.find(like, LOOKUPS)
-            except IndexUnavailable as error:
-                return "WRONGTYPE" in str(error)
-            return False
-
-        with ThreadPoolExecutor(THREADS) as pool:
-            assert list(pool.map(find, range(THREADS))) == [bool(number % 2) for number in range(THREADS)]
-        assert urls_near(index, 0xFFFF_FFFF_FFFF_FFFF) == []
+        for _ in range(5):  # the circuit stays closed
+            with pytest.raises(IndexUnavailable, match="WRONGTYPE"):
+                urls_near(index, 1)
+            assert urls_near(index, 2**64 - 1) == []

@@ -68,13 +68,9 @@ def test_all_keys_of_an_index_are_on_one_node_and_a_reset_deletes_them(cluster: 
             assert index.gauges()["documents"] == 0
 
 
-def test_one_node_alone_says_that_the_index_is_in_a_cluster(cluster: Cluster) -> None:
-    url = cluster.nodes[0].url(name_on(cluster, 1))
+def test_a_url_of_another_kind_says_which_to_use(cluster: Cluster, redis_server: RedisServer) -> None:
     with pytest.raises(IndexUnavailable, match=r"use redis\+cluster://"):
-        open_index(url, HEADER)
-
-
-def test_a_server_that_is_in_no_cluster_says_so(redis_server: RedisServer) -> None:
+        open_index(cluster.nodes[0].url(name_on(cluster, 1)), HEADER)
     with pytest.raises(IndexUnavailable, match="begin the URL with redis://"):
         open_index(f"redis+cluster://127.0.0.1:{redis_server.port}?name=news", HEADER)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.index.tables import BITS, EQUAL, LAYOUTS, NO_KEY, Family, PermutedTables
+from scrapy_neardup.index.tables import BITS, EQUAL, LAYOUTS, PermutedTables
 
 MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 
@@ -55,12 +55,6 @@ def test_restore_undoes_keys(tables: PermutedTables, values: list[int]) -> None:
         assert tables.restore(table, permuted).tolist() == values
 
 
-@given(layouts(), keys, keys)
-def test_permuting_keeps_the_distance(tables: PermutedTables, one: int, other: int) -> None:
-    permuted = tables.keys(np.array([one, other], np.uint64))
-    assert set(np.bitwise_count(permuted[:, 0] ^ permuted[:, 1]).tolist()) == {(one ^ other).bit_count()}
-
-
 @given(layouts())
 def test_tables_are_all_choices_of_leading_blocks(tables: PermutedTables) -> None:
     lead = tables.blocks - tables.distance
@@ -91,13 +85,6 @@ def test_radius_is_the_worst_case_of_the_best_prefix(blocks: int, distance: int)
 def test_max_distance_of_the_layouts() -> None:
     assert {number: tables.max_distance for number, tables in LAYOUTS.items()} == {4: 7, 10: 4, 20: 4}
     assert EQUAL.max_distance == 0
-
-
-def test_only_one_of_several_keys_may_be_missing() -> None:
-    values = np.array([0, NO_KEY], np.uint64)
-    assert Family(EQUAL, 2).has(values).tolist() == [True, False]
-    for family in (Family(EQUAL), Family(PermutedTables(1, 0)), Family(LAYOUTS[4]), Family(LAYOUTS[4], 2)):
-        assert family.has(values).all()
 
 
 def test_moz_choose() -> None:

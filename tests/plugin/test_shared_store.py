@@ -48,43 +48,6 @@ async def test_six_at_once(site, crawl, pages, reserving, policy):
     assert result.errors == {}
 
 
-async def test_the_event_loop_goes_on_meanwhile(site, crawl, pages, reserving):
-    """An index that answers once the event loop has made ten turns is not waited for by that loop."""
-    turns, more = [], threading.Semaphore(0)
-
-    def ten_turns():
-        while more.acquire(blocking=False):
-            pass  # turns before the index was asked
-        turns.append(all(more.acquire(timeout=30) for _ in range(10)))
-
-    reserving(ten_turns)
-
-    class Watching(pages):
-        async def start(self):
-            self.ticking = asyncio.create_task(tick())
-            async for each in super().start():
-                yield each
-
-    async def tick():
-        while True:
-            more.release()
-            await asyncio.sleep(0.01)
-
-    await crawl(Watching, urls=[site.article("/a"), site.article("/b", 2)])
-    assert turns == [True, True]
-
-
-async def test_an_index_that_fails_lets_all_pages_pass(site, crawl, pages, reserving):
-    def fail():
-        raise IndexUnavailable("The server is gone: start it.")
-
-    reserving(fail)
-    result = await crawl(pages, {"NEARDUP_POLICY": "drop_page"}, urls=site.copies(3))
-    assert len(result.spider.seen) == len(result.items) == 3
-    assert result["error/reserve"] == 3
-    assert (result["unique"], result["checked"]) == (0, 0)
-
-
 @pytest.mark.parametrize(("fails", "errors", "judged"), [(False, 1, 1), (True, 2, 0)])
 async def test_an_index_that_does_not_answer_is_not_waited_for(
     site, crawl, pages, reserving, caplog, fails, errors, judged
