@@ -15,7 +15,7 @@ from scrapy_neardup.matching.sites import UNKNOWN
 
 from .arrays import begins
 from .canonical import Pages, canonical_ranks
-from .components import closest_leaders, components, leader_clusters
+from .components import components, leader_clusters
 from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS
 from .names import clashing, differ
 from .pairs import PairJudge, compare_all
@@ -109,17 +109,11 @@ def group_pages(crawl: Crawl, judge: AuditJudge, edges: Rows, ranks: Rows, sibli
     matter to each other, so the components of a crawl may be grouped apart.
     """
 
-    def likeness(kept: Rows, pages: Rows) -> NDArray[np.float64]:
-        """Judge each page as if the leader were stored and the page came next."""
-        found = judge.judge(pages, kept)
-        alike = np.where(found.exact, 2.0, found.similarity.astype(np.float64))
-        return np.where(found.near, alike, np.nan)
-
     def repeats(kept: Rows, pages: Rows) -> Flags:
-        return ~np.isnan(likeness(kept, pages))
+        """Judge each page as if the leader were stored and the page came next."""
+        return judge.judge(pages, kept).near
 
-    own = np.arange(len(crawl))
-    leaders = closest_leaders(leader_clusters(ranks, edges, repeats), ranks, edges, likeness)
+    own, leaders = np.arange(len(crawl)), leader_clusters(ranks, edges, repeats)
     # Two pages whose items differ may be like one page of another site, where only the text decides. The one
     # that is preferred stays. The others are clustered apart, until no two of a cluster differ.
     apart = _differing(leaders, judge, ranks)

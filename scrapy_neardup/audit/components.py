@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     Pages = NDArray[np.int64]
     #: Tells which pages repeat their leaders: ``verify(leaders, pages)`` of int64[k] each returns bool[k].
     Verify = Callable[[Pages, Pages], NDArray[np.bool_]]
-    #: How much pages are like leaders: ``likeness(leaders, pages)`` of int64[k] each returns float[k], NaN
-    #: for a page that does not repeat its leader.
-    Likeness = Callable[[Pages, Pages], NDArray[np.floating]]
 
 
 def components(count: int, pairs: ArrayLike) -> NDArray[np.int64]:
@@ -46,11 +43,10 @@ _WAITING = -1
 def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verify: Verify) -> Pages:
     """Cluster n pages around leaders; return the leader of each page as int64[n].
 
-    The leader of a leader is itself. The pages are taken in the order of their *ranks* (number[n], the least
-    first, equal ones by number). A page that is in no cluster yet leads a new one. The cluster takes in those
-    waiting pages that *pairs* (int[m, 2]) connect with the leader, directly or by way of other members, and
-    that *verify* finds to repeat the leader. So every member matches its leader, whatever the order of the
-    pairs, and no pair causes more than two checks.
+    The pages are taken in the order of their *ranks* (number[n], the least first, equal ones by number). A
+    page that is in no cluster yet leads a new one. The cluster takes in those waiting pages that *pairs*
+    (int[m, 2]) connect with the leader, directly or by way of other members, and that *verify* finds to
+    repeat the leader. So every member matches its leader, and no pair causes more than two checks.
     """
     count = len(ranks)
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
@@ -98,44 +94,3 @@ def _next_of_each_component(pages: Pages, ranks: NDArray[np.number], a: Pages, b
     turn = places(component[order])
     by_turn = np.argsort(turn, kind="stable")
     yield from np.split(pages[order[by_turn]], np.flatnonzero(begins(turn[by_turn]))[1:])
-
-
-def closest_leaders(
-    leaders: Pages, ranks: NDArray[np.number], pairs: NDArray[np.integer], likeness: Likeness
-) -> Pages:
-    """Return the *leaders* of n pages (int64[n]) with each member under the leader that it is most like.
-
-    A member's choice is among the leaders that come before it in *ranks* (number[n], all different) and that
-    *pairs* (int[m, 2]) connect it with: directly, or by way of a page that is, or becomes, one of their
-    members. Of equally like leaders the one that it has stays, then the first in *ranks* is taken. Leaders
-    stay leaders. Each page is compared with each leader once at most.
-    """
-    leaders, count = leaders.copy(), len(leaders)
-    a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
-    pages, others = np.concatenate((a, b)), np.concatenate((b, a))
-    is_member = leaders != np.arange(count)
-    pages, others = pages[is_member[pages]], others[is_member[pages]]
-    members = np.flatnonzero(is_member)
-    best = np.full(count, np.inf)
-    best[members] = likeness(leaders[members], members)
-    asked = np.empty(0, np.int64)
-    moved = np.ones(count, bool)
-    while len(pages):
-        news = moved[others]
-        found = np.unique(pages[news] * count + leaders[others[news]])
-        found = np.setdiff1d(found, asked, assume_unique=True)
-        page, leader = np.divmod(found, count)
-        fits = (leaders[page] != leader) & (ranks[leader] < ranks[page])
-        page, leader = page[fits], leader[fits]
-        if not len(page):
-            break
-        asked = np.union1d(asked, found)
-        alike = likeness(leader, page)
-        better = alike > best[page]  # False for NaN
-        page, leader, alike = page[better], leader[better], alike[better]
-        order = np.lexsort((ranks[leader], -alike, page))
-        page, first = np.unique(page[order], return_index=True)
-        leaders[page], best[page] = leader[order][first], alike[order][first]
-        moved[:] = False
-        moved[page] = True
-    return leaders

@@ -95,42 +95,33 @@ def judge_documents(documents: Sequence[Document], settings: AuditOptions) -> Pa
     return PairJudge(entries(signatures, [each.url for each in documents], settings.header), fit, matcher)
 
 
-class Explanation(NamedTuple):
-    """What is known of two texts."""
+def explain(one: Document, other: Document, settings: AuditOptions) -> dict[str, Any]:
+    """Compare two documents as a crawl would, with *other* stored; return what is known, as JSON has it.
 
-    #: "exact", "near", "fuller", "template", "different", "too_short", "wall", or "revisit": of one URL.
-    verdict: str
-    #: What decided, in words.
-    why: str
-    #: Bits between the fingerprints.
-    distance: int
-    #: Estimated Jaccard similarity and containment, 0 to 1.
-    similarity: float
-    containment: float
-    #: Numbers that each text has in place of others, about, and the numbers of the text that has fewer.
-    substituted: int
-    numbers: int
-    #: Length of each.
-    tokens: tuple[int, int]
-
-
-def explain(one: Document, other: Document, settings: AuditOptions) -> Explanation:
-    """Compare two documents as a crawl would, with *other* stored."""
+    *verdict* is "exact", "near", "fuller", "template", "different", "too_short", "wall", or "revisit" (of one
+    URL), *why* what decided. *substituted* are the numbers, about, that each text has in place of others, of
+    the *numbers* of the text that has fewer.
+    """
     judge = judge_documents((one, other), settings)
     records = judge.documents.records
     found = replace(judge, fit=np.ones(2, bool)).judge(np.array([0]), np.array([1]))
-    numbers = compare(*records["numbers"])
-    tokens = (int(records["tokens"][0]), int(records["tokens"][1]))
+    numbers, tokens = compare(*records["numbers"]), records["tokens"].tolist()
     kinds = ("exact", "near", "fuller", "template")
     verdict = next((kind for kind in kinds if getattr(found, kind)[0]), "different")
     if not judge.fit.all():
         verdict = "too_short" if min(tokens) < settings.min_tokens else "wall"
     elif one.url and filed_url(one.url) == filed_url(other.url):
         verdict = "revisit"
-    return Explanation(
-        verdict, decided_by(judge, 0, 1), int(found.distance[0]), float(found.similarity[0]),
-        float(found.containment[0]), int(numbers.substituted), int(numbers.fewer), tokens,
-    )  # fmt: skip
+    return {
+        "verdict": verdict,
+        "why": decided_by(judge, 0, 1),
+        "distance": int(found.distance[0]),
+        "similarity": round(float(found.similarity[0]), 4),
+        "containment": round(float(found.containment[0]), 4),
+        "substituted": int(numbers.substituted),
+        "numbers": int(numbers.fewer),
+        "tokens": tokens,
+    }
 
 
 def decided_by(judge: PairJudge, a: int, b: int) -> str:

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 #: What an audit says of a page; docs/audit.md explains each.
 VERDICTS = ("unique", "exact", "near", "part", "template", "wall", "too_short", "revisit")
-#: What an audit says of two pages. ``rejected``: they are similar, but not enough, or their items say other
-#: things. ``template``: they differ in numbers, title or short lines, which no threshold makes a pair.
-#: ``part``: one contains the other, and much else. ``near``, ``exact``: one repeats the other.
-PAIR_KINDS = ("rejected", "template", "part", "near", "exact")
 #: What tells search engines already that a page repeats its canonical page, see `Audit.pages`.
 HANDLED = ("canonical", "hreflang", "noindex")
 #: The distance of a page that was compared with no canonical page.
@@ -75,7 +71,9 @@ class Audit:
     pages: NDArray[Any]
     #: k clusters, the largest first, as `CLUSTERS`: the row of the canonical page, and how many pages.
     clusters: NDArray[Any]
-    #: m pairs that were compared, as `PAIRS`: rows of pages, one of `PAIR_KINDS`, bits, 0 to 1.
+    #: m pairs that were compared, as `PAIRS`: rows of pages, bits, 0 to 1, and the kind. ``exact``, ``near``:
+    #: one repeats the other; ``part``: it contains it, and much else; ``template``: they differ in numbers,
+    #: title or short lines; ``rejected``: they are not alike enough, or their items say other things.
     pairs: NDArray[Any]
     settings: AuditOptions
     #: What was read, with the number of pages of each.

@@ -44,22 +44,11 @@ def compare(
     a, b = a._replace(url=url1 or a.url), b._replace(url=url2 or b.url)
     found = explain(a, b, settings)
     if as_json:
-        figures = {name: round(getattr(found, name), 4) for name in ("similarity", "containment")}
-        print_json(found._asdict() | figures)
+        print_json(found)
         return
-    print_table(
-        f"{one} | {other}",
-        None,
-        [
-            ("verdict", found.verdict.replace("_", " ")),
-            ("why", found.why),
-            ("distance", f"{found.distance} of 64 bits"),
-            ("similarity", f"{found.similarity:.2f}"),
-            ("containment", f"{found.containment:.2f}"),
-            ("substituted numbers", f"{found.substituted} of {found.numbers}"),
-            ("tokens", " and ".join(f"{count:,}" for count in found.tokens)),
-        ],
-    )
+    found["tokens"] = " and ".join(f"{count:,}" for count in found["tokens"])
+    rows = [(name, str(value).replace("_", " ")) for name, value in found.items()]
+    print_table(f"{one} | {other}", None, rows)
     changes = list(differences(a.main.text, b.main.text))
     more = [f"… {len(changes) - LINES:,} more"] if len(changes) > LINES else []
     for line in [*(line[:WIDTH] for line in changes[:LINES]), *more]:

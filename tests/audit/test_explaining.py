@@ -46,7 +46,7 @@ def said(
     a = Document(MainText(one, titles[0]), site)
     b = Document(MainText(other, titles[1]), "https://a.example/b")
     found = explain(a, b, OPTIONS)
-    return found.verdict, found.why
+    return found["verdict"], found["why"]
 
 
 LINES = "\n".join(f"Value {text(('line', n), 2)}" for n in range(30))

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 SCRIPTS = ("dom", "unpack", "diff", "comparison", "clusters")
 #: Characters kept of a title, of a text, and of what stands in a cell.
 LONGEST_TITLE, LONGEST_TEXT, LONGEST = 200, 20_000, 300
+#: Rows of a table.
+ROWS = 100
 #: Times are known up to here, in seconds since 1970.
 LAST_SECOND = 2**32
 #: The parts of a bar: verdicts, and what they are called.
@@ -54,8 +56,6 @@ class Limits(NamedTuple):
     #: Pages of clusters that are listed, and of these pages those of any one cluster.
     pages: int = 100_000
     of_cluster: int = 100
-    #: Rows of a table.
-    rows: int = 100
     #: Bytes of the file, and of these those that are left for texts.
     size: int = 9_000_000
     texts: int = 2_000_000
@@ -71,7 +71,7 @@ def write_report(path: str | os.PathLike[str], audit: Audit, limits: Limits | No
     style = static.joinpath("report.css").read_text("utf-8")
     program = "\n".join(static.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     program = f'"use strict";\n(() => {{\n{program}}})();\n'
-    parts = _parts(audit, limits)
+    parts = _parts(audit)
     rows = _members(audit, limits)
     room = limits.size - limits.texts - len(style) - len(program) - sum(map(len, parts.values()))
     blocks = list(_blocks("pages", _listed(audit, rows), 1000, room))
@@ -92,7 +92,7 @@ def write_report(path: str | os.PathLike[str], audit: Audit, limits: Limits | No
         file.write(_block("text-ends", ends) + "</body>\n</html>\n")
 
 
-def _parts(audit: Audit, limits: Limits) -> dict[str, str]:
+def _parts(audit: Audit) -> dict[str, str]:
     """Return the HTML of figures and tables, which are of all pages."""
     facts, pages = summarise(audit), audit.pages
     verdicts = facts["verdicts"]
@@ -110,7 +110,7 @@ def _parts(audit: Audit, limits: Limits) -> dict[str, str]:
     )
     settings = {name: value for name, value in facts["settings"].items() if value not in (None, [])}
     settings |= {"repeats": facts["handled"], "version": facts["version"]}
-    clusters = audit.clusters[["canonical", "size", "near", "exact"]][: limits.rows].tolist()
+    clusters = audit.clusters[["canonical", "size", "near", "exact"]][:ROWS].tolist()
     rows: dict[str, tuple[str, list[tuple[object, ...]]]] = {
         "hosts": ("Host, ,Pages,Repeats,Share", [
             (each["host"] or "(no host)", _bar(each), each["pages"], again, _share(again, each["pages"]))
@@ -135,7 +135,7 @@ def _parts(audit: Audit, limits: Limits) -> dict[str, str]:
         f'<div><dt>{name}</dt><dd data-figure="{name}">{number:,}</dd></div>'
         for name, number in totals.items()
     )
-    tables = {name: _table(heads.split(","), table, limits.rows) for name, (heads, table) in rows.items()}
+    tables = {name: _table(heads.split(","), table) for name, (heads, table) in rows.items()}
     return {"headline": says, "bar": _bar(verdicts), "totals": "".join(figures), **tables}
 
 
@@ -182,12 +182,12 @@ def _bar(counts: dict[str, int]) -> _Html:
     return _Html(f'<svg class="line" role="img" aria-label="{", ".join(said)}">{parts}</svg>')
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[object]], most: int) -> str:
+def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     if not rows:
         return '<p class="muted">None.</p>'
-    more = f'<p class="muted">The first {most:,} of {len(rows):,}.</p>' if len(rows) > most else ""
+    more = f'<p class="muted">The first {ROWS:,} of {len(rows):,}.</p>' if len(rows) > ROWS else ""
     head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-    body = "".join(f"<tr>{''.join(map(_cell, heads, row))}</tr>" for row in rows[:most])
+    body = "".join(f"<tr>{''.join(map(_cell, heads, row))}</tr>" for row in rows[:ROWS])
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="scroll" tabindex="0" role="group" aria-label="{heads[0]}">{table}</div>{more}'
 

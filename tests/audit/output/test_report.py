@@ -286,7 +286,7 @@ def test_alignment_is_the_longest_common_subsequence(open_report: Open) -> None:
     dice, texts = random.Random(4), []
     for _ in range(20):
         left = [f"w{dice.randrange(6)}" for _ in range(dice.randrange(8, 30))]
-        kept = [word for word in left if dice.random() < 0.9]
+        kept = (word for word in left if dice.random() < 0.9)  # drawn by turns with the next
         right = [word if dice.random() < 0.8 else f"w{dice.randrange(6)}" for word in kept]
         texts += [" ".join(left), " ".join(right)]
     urls = [f"https://a.example/{number}" for number in range(40)]
