@@ -73,10 +73,9 @@ def generalise(segment: str) -> str:
     return segment
 
 
-#: Parts of a path that name a release: numbers, perhaps after a v; a name before two numbers or more; and
-#: words that stand for the newest one, or for one that is not out yet.
+#: Parts of a path that name a release: numbers, perhaps after a v; words that stand for the newest one, or
+#: for one that is not out yet.
 _RELEASE = re.compile(r"v?\d{1,9}(?:[._]\d{1,9}){0,5}(?:[._]x)?")
-_OF_PRODUCT = re.compile(r"([a-z][a-z0-9_+-]{0,99}?)[-_]v?\d{1,9}(?:\.\d{1,9}){1,5}")
 _STANDING = frozenset(("stable", "latest", "current", "dev", "main", "master", "nightly"))
 #: It may be that of a date.
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -89,12 +88,10 @@ def place_of(url: str) -> tuple[str, str]:
     """
     parts = split_url(url).path.lower().split("/")
     for number, part in enumerate(parts, 1):
-        product = _OF_PRODUCT.fullmatch(part) if number < len(parts) else None
-        if product or part in _STANDING or _RELEASE.fullmatch(part):
-            if _YEAR.fullmatch(part):
-                break
+        if _YEAR.fullmatch(part):
+            break
+        if part in _STANDING or _RELEASE.fullmatch(part):
             folder = "/".join(parts[:number])
             start, _, end = url.lower().partition(folder + "/")
-            above, name = folder.rpartition("/")[0], product[1] if product else ""
-            return folder, f"{start}{above}/{name}/{end}" if end else ""
+            return folder, f"{start}{folder.rpartition('/')[0]}//{end}" if end else ""
     return "", ""

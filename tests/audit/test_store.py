@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.arrays import text_places
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, unpacked
 from scrapy_neardup.audit.sources.records import CrawledPage, Origin
@@ -81,11 +80,6 @@ def test_paragraphs_that_few_pages_have_are_left_out(pages: list[set[int]], leas
     counts = Counter(key for own in pages for key in own)
     kept = [found.keys[low:high].tolist() for low, high in zip(found.ends, found.ends[1:], strict=False)]
     assert kept == [sorted(key for key in own if counts[key] >= least) for own in pages]
-
-
-@given(st.lists(st.text(alphabet="ab", max_size=2)))
-def test_places_of_texts_are_those_of_their_sorted_set(texts: list[str]) -> None:
-    assert text_places(texts).tolist() == [sorted(set(texts)).index(text) for text in texts]
 
 
 def test_values_of_other_types_and_a_full_disk_are_one_line(tmp_path: Path) -> None:

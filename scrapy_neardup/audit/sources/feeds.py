@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.audit.names import note_of
 
@@ -27,27 +27,24 @@ from .records import (
 from .responses import looks_like_html
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
 
     from .records import Options, Record
 
-#: Names of fields in the order of preference; case, hyphens and underscores do not matter.
-_TEXT = (
-    "text", "body", "content", "articlebody", "maintext", "fulltext", "articletext", "extractedtext",
-    "plaintext", "bodytext", "textcontent", "cleantext", "story", "article",
-)  # fmt: skip
-_HTML = (
-    "html", "rawhtml", "bodyhtml", "htmlbody", "contenthtml", "htmlcontent", "pagehtml", "browserhtml",
-    "pagesource",
-)  # fmt: skip
-_URL = ("url", "pageurl", "responseurl", "finalurl", "articleurl", "link", "href", "uri", "permalink",
-        "sourceurl", "requesturl", "canonicalurl", "id")  # fmt: skip
-_FETCHED = ("fetched", "fetchedat", "fetchtime", "crawledat", "crawltime", "crawled", "scrapedat", "scraped",
-            "downloadedat", "datedownload", "retrievedat", "timestamp")  # fmt: skip
-_TITLE = ("title", "headline", "name")
+#: Names of fields by purpose, in the order of preference; case, hyphens and underscores do not matter.
+_NAMES = {
+    "text": "text body content articlebody maintext fulltext articletext extractedtext plaintext bodytext "
+    "textcontent cleantext story article",
+    "html": "html rawhtml bodyhtml htmlbody contenthtml htmlcontent pagehtml browserhtml pagesource",
+    "url": "url pageurl responseurl finalurl articleurl link href uri permalink sourceurl requesturl "
+    "canonicalurl id",
+    "fetched": "fetched fetchedat fetchtime crawledat crawltime crawled scrapedat scraped downloadedat "
+    "datedownload retrievedat timestamp",
+    "title": "title headline name",
+}
 _START = re.compile(
     r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|\?xml|html|head|body|p|div|span|section|article|main|h[1-6]|table"
     r"|ul|ol)\b",
@@ -74,17 +71,6 @@ _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 _REFUSED = '"."."\n'
 
 
-class _Plan(NamedTuple):
-    """Names to try for each purpose."""
-
-    content: list[str]
-    url: list[str]
-    fetched: list[str]
-    title: list[str]
-    #: Those of *content* that are HTML for sure.
-    html: frozenset[str]
-
-
 class Fields:
     """Turns items into pages. The guesses are made for each set of field names anew."""
 
@@ -102,30 +88,31 @@ class Fields:
         if self._url_field is not None and _get(item, self._url_field) is None:
             why = f"no field {self._url_field} (--url-field); the fields are {_listed(item)}"
             return BrokenRecord(origin, why)
-        found = {name: text for name in plan.content if (text := _content(_get(item, name))) is not None}
+        names = plan["text"] + plan["html"]
+        found = {name: text for name in names if (text := _content(_get(item, name))) is not None}
         if not found:
             return BrokenRecord(origin, self.no_text(item))
         name = next((name for name in found if found[name].strip()), next(iter(found)))
         content = found[name]
-        url = next((url for name in plan.url if (url := _url(_get(item, name)))), str(origin))
+        url = next((url for name in plan["url"] if (url := _url(_get(item, name)))), str(origin))
         if len(url) > MAX_URL:
             return BrokenRecord(origin, f"the URL has {len(url)} characters")
-        times = (seconds(_get(item, name)) for name in plan.fetched)
+        times = (seconds(_get(item, name)) for name in plan["fetched"])
         fetched = next((time for time in times if time is not None), None)
-        without = {*plan.content, *plan.url, *plan.fetched}
+        without, kind = {*names, *plan["url"], *plan["fetched"]}, None
+        if isinstance(content, str) and (name in plan["html"] or is_html(content)):
+            content, kind = content.encode(), "text/html; charset=utf-8"
         if isinstance(content, bytes):
-            return CrawledPage(url, None, content, None, fetched, origin, note=note_of(item, without))
-        if name in plan.html or is_html(content):
-            body, kind = content.encode(), "text/html; charset=utf-8"
-            return CrawledPage(url, None, body, kind, fetched, origin, note=note_of(item, without))
-        titles = (_content(_get(item, name)) for name in plan.title)
+            return CrawledPage(url, None, content, kind, fetched, origin, note=note_of(item, without))
+        titles = (_content(_get(item, name)) for name in plan["title"])
         title = next((title for title in titles if isinstance(title, str)), "")
-        note = note_of(item, without | {*plan.title})  # titles are compared by the rules of names
+        note = note_of(item, without | {*plan["title"]})  # titles are compared by the rules of names
         return CrawledPage(url, content, None, None, fetched, origin, title=title, note=note)
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns among *names* that `page` looks at: all, or none if none can hold text."""
-        content = self._plan(tuple(names)).content
+        plan = self._plan(tuple(names))
+        content = plan["text"] + plan["html"]
         tops = {*content, *(name.partition(".")[0] for name in content)}
         return [] if tops.isdisjoint(names) else [*names]
 
@@ -138,16 +125,14 @@ class Fields:
             f"{_listed(names)}"
         )
 
-    def _planned(self, names: tuple[str, ...]) -> _Plan:
+    def _planned(self, names: tuple[str, ...]) -> dict[str, list[str]]:
         own = {name.lower().replace("_", "").replace("-", ""): name for name in reversed(names)}
-        text, html, url, fetched, title = (
-            [own[key] for key in keys if key in own] for keys in (_TEXT, _HTML, _URL, _FETCHED, _TITLE)
-        )
+        plan = {purpose: [own[key] for key in keys.split() if key in own] for purpose, keys in _NAMES.items()}
         if self._text_field is not None:
-            text, html = [self._text_field], []
+            plan |= {"text": [self._text_field], "html": []}
         if self._url_field is not None:
-            url = [self._url_field]
-        return _Plan(text + html, url, fetched, title, frozenset(html))
+            plan["url"] = [self._url_field]
+        return plan
 
 
 def is_html(content: str) -> bool:
@@ -187,39 +172,39 @@ def _url(value: Any) -> str | None:
     return clean(value).strip() if isinstance(value, str) else None
 
 
-def read_json_lines(path: Path, label: str, options: Options) -> Iterator[Record]:
-    """Yield the items of a feed with one JSON object a line."""
-    stream, fields = Stream(path), Fields(options)
+def _reader(
+    place: str, split: Callable[[Stream], Iterator[tuple[int, dict[str, Any] | str]]]
+) -> Callable[[Path, str, Options], Iterator[Record]]:
+    """Return what reads a feed that *split* cuts into items, numbered; a str tells what is wrong with one."""
+
+    def read(path: Path, label: str, options: Options) -> Iterator[Record]:
+        stream, fields = Stream(path), Fields(options)
+        for number, found in split(stream):
+            origin = Origin(label, f"{place} {number}")
+            page = BrokenRecord(origin, found) if isinstance(found, str) else fields.page(found, origin)
+            if isinstance(page, CrawledPage):
+                stream.rewarded()
+            yield page
+
+    return read
+
+
+def _split_lines(stream: Stream) -> Iterator[tuple[int, dict[str, Any] | str]]:
     for number, line in stream.lines():
-        origin = Origin(label, f"line {number}")
-        yield _rewarded(
-            stream, BrokenRecord(origin, too_long()) if line is None else item_of(fields, line, origin)
-        )
+        yield number, too_long() if line is None else _object(line)
 
 
-def read_json(path: Path, label: str, options: Options) -> Iterator[Record]:
-    """Yield the items of a feed that is one JSON array, or several, or objects without one."""
-    stream, fields = Stream(path), Fields(options)
-    for number, found in split_objects(stream):
-        origin = Origin(label, f"item {number}")
-        page = BrokenRecord(origin, found) if isinstance(found, str) else fields.page(found, origin)
-        yield _rewarded(stream, page)
-
-
-def read_csv(path: Path, label: str, options: Options) -> Iterator[Record]:
-    """Yield the rows of a table with a line of field names."""
-    stream, fields = Stream(path), Fields(options)
+def _split_rows(stream: Stream) -> Iterator[tuple[int, dict[str, Any] | str]]:
     names: list[str] | None = None
     for number, row in _csv_rows(stream):
-        origin = Origin(label, f"line {number}")
         if isinstance(row, str):
-            yield BrokenRecord(origin, row)
+            yield number, row
         elif names is None:
             names = row
         elif len(row) == len(names):
-            yield _rewarded(stream, fields.page(dict(zip(names, row, strict=True)), origin))
+            yield number, dict(zip(names, row, strict=True))
         elif row:
-            yield BrokenRecord(origin, f"{len(row)} fields instead of {len(names)}")
+            yield number, f"{len(row)} fields instead of {len(names)}"
 
 
 def _csv_rows(stream: Stream) -> Iterator[tuple[int, list[str] | str]]:
@@ -294,21 +279,18 @@ def _row(fields: Fields, batch: pa.RecordBatch, row: int, origin: Origin) -> Rec
 
 def item_of(fields: Fields, content: bytes, origin: Origin) -> CrawledPage | BrokenRecord:
     """Return the page in the JSON object *content*."""
+    found = _object(content)
+    return BrokenRecord(origin, found) if isinstance(found, str) else fields.page(found, origin)
+
+
+def _object(content: bytes) -> dict[str, Any] | str:
     try:
         if len(content) > _LARGE and sum(map(content.count, (b"[", b"{", b","))) > MAX_ELEMENTS:
             raise ValueError(_TOO_MANY)
         item = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        return BrokenRecord(origin, f"not a JSON object: {error}")
-    if not isinstance(item, dict):
-        return BrokenRecord(origin, "not a JSON object: it is another value")
-    return fields.page(item, origin)
-
-
-def _rewarded(stream: Stream, record: CrawledPage | BrokenRecord) -> Record:
-    if isinstance(record, CrawledPage):
-        stream.rewarded()
-    return record
+        return f"not a JSON object: {error}"
+    return item if isinstance(item, dict) else "not a JSON object: it is another value"
 
 
 def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
@@ -365,3 +347,9 @@ def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]
         text = text[at:]
     if arrays > 0 or empty:
         yield number + 1, "the file ends without the end of its array"
+
+
+#: Feeds with one JSON object a line; one JSON array, or several, or objects without one; tables.
+read_json_lines = _reader("line", _split_lines)
+read_json = _reader("item", split_objects)
+read_csv = _reader("line", _split_rows)

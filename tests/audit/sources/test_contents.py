@@ -29,16 +29,10 @@ def raw_deflate(data: bytes) -> bytes:
 
 
 ENCODERS: list[tuple[str, Callable[[bytes], bytes]]] = [
-    ("gzip", gzip.compress),
-    ("x-gzip", gzip.compress),
-    ("deflate", zlib.compress),
-    ("deflate", raw_deflate),
-    ("br", brotli.compress),
-    ("zstd", zstd.compress),
-    ("identity", bytes),
-    ("", bytes),
+    ("gzip", gzip.compress), ("x-gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", raw_deflate),
+    ("br", brotli.compress), ("zstd", zstd.compress), ("identity", bytes), ("", bytes),
     ("gzip, br", lambda data: brotli.compress(gzip.compress(data))),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("coding", "encode"), ENCODERS)

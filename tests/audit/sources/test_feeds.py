@@ -21,11 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EXPORTERS = {"jl": JsonLinesItemExporter, "json": JsonItemExporter, "csv": CsvItemExporter}
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "": lambda data: data,
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
 AWKWARD = 'Line one\nline "two", with {braces} and [brackets] \\ and a backslash: café \U0001f600'
 
 
@@ -59,12 +55,6 @@ def test_scrapy_feed(kind: str, packer: str, tmp_path: Path, read: Any, text: An
     assert {page.body for page in contents.pages} == {None}
 
 
-@pytest.mark.parametrize("indent", [0, 4])
-def test_indented_feed(indent: int, tmp_path: Path, read: Any, text: Any) -> None:
-    export(tmp_path / "feed.json", "json", items(text), indent=indent, encoding="utf-8")
-    assert read(tmp_path / "feed.json").texts == [item["text"] for item in items(text)]
-
-
 def test_json_feed_that_a_second_crawl_appended_to(tmp_path: Path, read: Any, text: Any) -> None:
     export(tmp_path / "one.json", "json", items(text))
     twice = tmp_path / "twice.json"
@@ -74,15 +64,6 @@ def test_json_feed_that_a_second_crawl_appended_to(tmp_path: Path, read: Any, te
     killed.write_bytes(killed.read_bytes()[:-80] + b"\n" + killed.read_bytes())
     contents = read(killed)
     assert (len(contents.pages), len(contents.problems)) == (5, 2)  # the item, and its array
-
-
-def test_field_of_the_url_that_is_not_there(tmp_path: Path, read: Any) -> None:
-    (tmp_path / "feed.jl").write_text('{"where": "u", "text": "t"}\n{"text": "t"}\n')
-    contents = read(tmp_path / "feed.jl", url_field="where")
-    assert contents.urls == ["u"]
-    assert [problem.reason for problem in contents.problems] == [
-        "no field where (--url-field); the fields are text"
-    ]
 
 
 @pytest.mark.parametrize(
@@ -125,18 +106,11 @@ def test_html_is_told_from_text(name: str, content: str, is_html: bool, tmp_path
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        (1714979289, 1714979289),
-        (1714979289123, 1714979289.123),
-        ("1714979289", 1714979289),
-        ("2024-05-06 07:08:09", 1714979289),
-        ("2024-05-06T09:08:09+02:00", 1714979289),
-        ("yesterday", None),
-        (-5, None),
-        (True, None),
-        ("nan", None),
-        ("1e999", None),
+        (1714979289, 1714979289), (1714979289123, 1714979289.123), ("1714979289", 1714979289),
+        ("2024-05-06 07:08:09", 1714979289), ("2024-05-06T09:08:09+02:00", 1714979289), ("yesterday", None),
+        (-5, None), (True, None), ("nan", None), ("1e999", None),
     ],
-)
+)  # fmt: skip
 def test_time_of_download(value: Any, seconds: float | None, tmp_path: Path, read: Any) -> None:
     path = tmp_path / "feed.jl"
     path.write_text(json.dumps({"url": "u", "text": "t", "timestamp": value}))
@@ -164,13 +138,7 @@ def test_broken_items_of_an_array_are_told_and_skipped(tmp_path: Path, read: Any
     )
     contents = read(path)
     assert len(contents.pages) == 4
-    assert [problem.origin.place for problem in contents.problems] == [
-        "item 2",
-        "item 4",
-        "item 6",
-        "item 8",
-        "item 9",
-    ]
+    assert [problem.origin.place for problem in contents.problems] == [f"item {n}" for n in (2, 4, 6, 8, 9)]
 
 
 def test_lone_surrogates_become_replacement_characters(tmp_path: Path, read: Any) -> None:
@@ -181,11 +149,8 @@ def test_lone_surrogates_become_replacement_characters(tmp_path: Path, read: Any
 
 
 def test_byte_order_mark(tmp_path: Path, read: Any) -> None:
-    for name, content in {
-        "a.csv": "url,text\nu,t\n",
-        "a.jl": '{"url":"u","text":"t"}',
-        "a.json": '[{"text":"t"}]',
-    }.items():
+    contents = {"a.csv": "url,text\nu,t\n", "a.jl": '{"url":"u","text":"t"}', "a.json": '[{"text":"t"}]'}
+    for name, content in contents.items():
         (tmp_path / name).write_text(content, encoding="utf-8-sig")
         assert read(tmp_path / name).texts == ["t"]
 

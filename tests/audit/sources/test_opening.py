@@ -50,10 +50,7 @@ def test_kind_of_a_file(name: str, content: bytes, kind: str, tmp_path: Path) ->
         ("a.txt", b"words"),
         ("a.wacz", b"PK\x03\x04 packed"),
         ("a.xml", b"<items/>"),
-        (
-            "b.xml",
-            b'<?xml version="1.0"?>\n<items><item><title>words</title></item></items>',
-        ),
+        ("b.xml", b'<?xml version="1.0"?>\n<items><item><title>words</title></item></items>'),
         ("feed.xml", b'\xef\xbb\xbf<?xml version="1.0"?><rss><channel><title>words</title></channel></rss>'),
         ("feed", b"<!-- a note <b> -->\n<RSS><channel><title>words</title></channel></RSS>"),
         ("atom", b'<?xml-stylesheet href="a"?><feed><title>words</title></feed>'),
