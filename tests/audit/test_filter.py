@@ -15,11 +15,10 @@ from click.testing import CliRunner
 from scrapy_neardup import Detector
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.filter import filter_against
-from scrapy_neardup.audit.sources import open_sources
 from scrapy_neardup.audit.sources.records import CrawledPage, SourceUnavailable
 from scrapy_neardup.cli import main
 from scrapy_neardup.errors import ConfigurationError, NearDupError
-from tests.audit.sources.archives import http, record, write_warc
+from tests.audit.sources.archives import http, open_sources, record, write_warc
 
 if TYPE_CHECKING:
     from pathlib import Path

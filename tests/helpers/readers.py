@@ -20,7 +20,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_neardup import Detector, Features, Fingerprinter
 from scrapy_neardup.audit.output.causes import find_causes
-from scrapy_neardup.audit.sources import mirror_url, open_sources
+from scrapy_neardup.audit.sources import mirror_url
 from scrapy_neardup.audit.sources.responses import read_head
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
@@ -47,7 +47,7 @@ from scrapy_neardup.matching.records import entries, fingerprinter_of, header_fo
 from scrapy_neardup.matching.sites import host_of, is_domain, site_key
 from scrapy_neardup.plugin.responses import declared_canonical
 from scrapy_neardup.plugin.settings import read_rules
-from tests.audit.sources.archives import record
+from tests.audit.sources.archives import open_sources, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

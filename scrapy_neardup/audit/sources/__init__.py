@@ -62,20 +62,8 @@ class Source:
     kind: str
 
 
-def open_sources(
-    paths: Sequence[str | os.PathLike[str]], *, text_field: str | None = None, url_field: str | None = None
-) -> Iterator[Record]:
-    """Return an iterator over the pages of all sources, in the order of *paths*, file names and positions.
-
-    Paths may have wildcards. Raises `SourceUnavailable` at once if one does not exist or cannot be read; from
-    then on nothing raises: what is broken comes out as a `BrokenRecord`, what is no page as `Skipped`.
-    """
-    options = Options(text_field, url_field)
-    return (record for source in find_sources(paths) for record in read_source(source, options))
-
-
 def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
-    """Return what *paths* name, each once.
+    """Return what *paths* name, each once; they may have wildcards.
 
     Raises `SourceUnavailable` for one that is not there or not known.
     """
@@ -93,7 +81,7 @@ def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
 
 
 def read_source(source: Source, options: Options) -> Iterator[Record]:
-    """Yield all records of a source; nothing raises."""
+    """Yield all records of a source. Nothing raises: what is broken comes out as a `BrokenRecord`."""
     if source.kind == "folder":
         yield from _read_folder(source.path, options)
         return

@@ -245,7 +245,7 @@ def _cached(entry: Path, origin: Origin) -> Record:
     def read(name: str, limit: int) -> bytes:
         with open_regular(entry / name) as file:
             content = file.read(limit + 1)
-        content = _inflated(content, limit + 1) if compressed else content
+        content = _decoded(content, "gzip", limit + 1) if compressed else content
         if len(content) > limit:
             raise Unreadable(f"{name} has more than {limit} bytes")
         return content
@@ -347,34 +347,26 @@ def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> 
 
 def _decoded(body: bytes, coding: str, most: int) -> bytes:
     """Undo one encoding; of content that is longer than *most* bytes as many are returned, or a few more."""
-    if coding in ("gzip", "x-gzip"):
-        return _inflated(body, most)
-    if coding == "deflate":
-        try:
-            return _inflated(body, most, zlib.MAX_WBITS)
-        except zlib.error:  # some servers take it for deflate without the zlib format
-            return _inflated(body, most, -zlib.MAX_WBITS)
-    if coding == "br":
+    if coding in ("gzip", "x-gzip", "deflate"):
+        # Some servers take "deflate" for deflate without the zlib format.
+        is_zlib = bool(body) and body[0] & 15 == zlib.DEFLATED
+        wbits = zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS
+        inflater = zlib.decompressobj(wbits if coding == "deflate" else 16 + zlib.MAX_WBITS)
+        content = inflater.decompress(body, most)
+        ended = inflater.eof
+    elif coding == "br":
         import brotli
 
         decoder = brotli.Decompressor()
-        content: bytes = decoder.process(body, output_buffer_limit=most)
-        return _whole(content, most, ended=decoder.is_finished())
-    if coding == "zstd":
+        content = bytes(decoder.process(body, output_buffer_limit=most))
+        ended = decoder.is_finished()
+    elif coding == "zstd":
         zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
         options = {zstd.DecompressionParameter.window_log_max: 27}
         with zstd.ZstdFile(io.BytesIO(body), options=options) as file:
-            return bytes(file.read(most))
-    raise Unreadable(f"unknown content encoding {coding[:40]}")
-
-
-def _inflated(body: bytes, most: int, wbits: int = 16 + zlib.MAX_WBITS) -> bytes:
-    decoder = zlib.decompressobj(wbits)
-    content = decoder.decompress(body, most)
-    return _whole(content, most, ended=decoder.eof)
-
-
-def _whole(content: bytes, most: int, *, ended: bool) -> bytes:
+            content, ended = bytes(file.read(most)), True  # it raises where the end is missing
+    else:
+        raise Unreadable(f"unknown content encoding {coding[:40]}")
     if not ended and len(content) < most:
         raise EOFError("it ends in the middle")
     return content

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from scrapy_neardup.audit.sources import find_sources, read_source
+from scrapy_neardup.audit.sources.records import Options
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from scrapy_neardup.audit.sources.records import Record
 
 
 def record(kind: str, url: str, block: bytes, length: int | None = None, **headers: str) -> bytes:
@@ -37,3 +43,9 @@ def write_warc(path: Path, records: list[bytes]) -> None:
     """Compressed record by record if the name says so."""
     packed = path.suffix == ".gz"
     path.write_bytes(b"".join(gzip.compress(each, mtime=0) if packed else each for each in records))
+
+
+def open_sources(paths: Sequence[Any], **options: Any) -> Iterator[Record]:
+    """Yield the records of all sources; raises at once if one cannot be read."""
+    sources = find_sources(paths)
+    return (record for source in sources for record in read_source(source, Options(**options)))

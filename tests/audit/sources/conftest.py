@@ -14,8 +14,9 @@ from scrapy.extensions.httpcache import FilesystemCacheStorage
 from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 
-from scrapy_neardup.audit.sources import open_sources
 from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Skipped
+
+from .archives import open_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable

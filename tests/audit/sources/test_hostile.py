@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from scrapy_neardup.audit.sources import open_sources, records
+from scrapy_neardup.audit.sources import records
 
-from .archives import http, record, write_warc
+from .archives import http, open_sources, record, write_warc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scrapy_neardup.audit.sources import open_sources
 from scrapy_neardup.audit.sources.records import MAX_RECORD
+
+from .archives import open_sources
 
 if TYPE_CHECKING:
     from pathlib import Path

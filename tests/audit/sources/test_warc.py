@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.audit.sources import open_sources
 from scrapy_neardup.audit.sources.records import CrawledPage, Revisit
 
-from .archives import http, record, write_warc
+from .archives import http, open_sources, record, write_warc
 
 SAMPLES = Path(os.environ.get("NEARDUP_DATA", Path(__file__).parents[4] / "shared/data")) / "warc_samples"
 
