@@ -5,8 +5,6 @@ The clock that waits are measured by may say anything.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,8 +13,6 @@ from scrapy_neardup import Detector, clock
 from scrapy_neardup.clock import SECONDS_PER_DAY
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from scrapy_neardup.index import Index
 
 pytestmark = pytest.mark.slow
@@ -50,23 +46,3 @@ def test_a_window_counts_from_the_time_that_was_kept() -> None:
         assert later.check(text(2), "https://b.example/").kind == "exact"
         # Whoever has gone back to 1960 finds what was stored later.
         assert at(opened.index, IN_1960, 30).check(text(2), "https://b.example/").kind == "exact"
-
-
-def test_what_was_never_written_is_due_before_a_clock_of_waits_that_begins_below_zero(tmp_path: Path) -> None:
-    script = (
-        "import sys, time\n"
-        "steady = time.monotonic\n"
-        "time.monotonic = lambda: steady() - 1e9\n"
-        "from scrapy_neardup import Detector\n"
-        "with Detector.open(sys.argv[1]) as detector:\n"
-        "    detector.add(' '.join(f'word{n}' for n in range(100)), 'https://a.example/')\n"
-        "    stop = steady() + 20\n"
-        "    while detector.gauges()['backlog'] and steady() < stop: time.sleep(0.05)\n"
-        "    assert not detector.gauges()['backlog'], 'never written'\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "index")],
-        env={"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}, check=False, capture_output=True,
-        text=True, timeout=90,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy.utils.test import get_crawler
 
 from tests.helpers.processes import free_ports
 from tests.index.redis_server import server_program
@@ -156,31 +155,6 @@ def test_expect_fails_if_an_outcome_contradicts_the_table(demo: Demo) -> None:
     assert process.returncode == 1
     assert "night-market-licence.html: unique instead of exact" in process.stdout
     assert process.stdout.splitlines()[-1].endswith("errors 0")
-
-
-def test_whichever_copy_of_a_story_is_met_first_is_the_one_to_be_kept(network: Any) -> None:
-    from demo_outcome import Outcome, Outcomes
-
-    pages = network.pages()
-    courier, *_, meridian = network.urls()
-    original, copy = courier + "news/2025/03/storm-petrels.html", meridian + "a/c2f801"
-    market = courier + "news/2025/02/night-market-licence.html"
-    outcomes = Outcomes(get_crawler())
-    for url in pages:
-        outcomes.pages[url] = Outcome(url, "", "unique")
-    as_listed = outcomes.as_met(pages)
-    assert as_listed == pages
-
-    outcomes.pages[original] = Outcome(original, "", "near", match=copy, distance=0, similarity=0.97)
-    outcomes.pages[market] = Outcome(market, "", "near", match=copy, distance=0, similarity=0.97)
-    expected = outcomes.as_met(pages)
-    assert expected[original].expect == pages[copy].expect
-    assert expected[copy].expect == pages[original].expect == ("unique",)
-    assert {url for url in pages if expected[url] != pages[url]} == {original, copy}
-    assert market in outcomes.surprises(expected, first_run=True)  # another story: that is an error
-    assert original not in outcomes.surprises(expected, first_run=True)
-    found, copies = outcomes.recognised(expected)
-    assert (found, copies) == (1, outcomes.recognised(as_listed)[1])
 
 
 def test_two_crawlers_store_each_article_once(demo: Demo) -> None:

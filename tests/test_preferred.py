@@ -9,7 +9,6 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.matching.records import entries, find_urls
-from scrapy_neardup.matching.rules import CONTAINED, JACCARDS, KNOWN_OF_ONE_SITE, SHORTER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,19 +80,9 @@ def test_explanations(detector: Detector) -> None:
     assert (exact["step"], exact["found_by"]) == ("digest", ["digest", "fingerprint", "keys"])
     near = detector.check(text(1, 150) + " and more", TWO)
     why = near.explanation
-    assert near.kind == "near"
-    assert (why["step"], why["one_site"], why["two_sites"]) in (
-        ("fingerprint", True, False),
-        ("keys", True, False),
-    )
-    assert why["alike"]
-    assert not why["elsewhere"]
+    assert (near.kind, why["one_site"], why["two_sites"]) == ("near", True, False)
+    assert why["step"] in ("fingerprint", "keys")
     assert why["jaccard"] == near.similarity
-    assert JACCARDS[1] < why["alike_asked"] < JACCARDS[0]  # by the length of the shorter text
-    assert why["jaccard"] >= why["alike_asked"]
-    assert why["known"] == 1 or why["known"] >= why["known_asked"] == KNOWN_OF_ONE_SITE
-    assert why["within"]
-    assert why["within_asked"] == CONTAINED
-    assert (why["length_asked"], why["decided_by"]) == (SHORTER, "alike")
+    assert (why["alike"], why["elsewhere"], why["decided_by"]) == (True, False, "alike")
     assert detector.check(text(1, 150) + " and more", OTHER).explanation["two_sites"]
     assert {type(value) for value in why.values()} == {bool, int, float, str, list}

@@ -7,11 +7,10 @@ the spider middleware has it judged, see `page.Page`, and the pipeline compares 
 
 from __future__ import annotations
 
-from .downloader import NearDupDownloaderMiddleware
 from .extension import NearDupExtension
+from .middlewares import NearDupDownloaderMiddleware, NearDupSpiderMiddleware
 from .outcome import NearDuplicateItem, NearDuplicatePage
 from .pipeline import NearDupPipeline
-from .spider import NearDupSpiderMiddleware
 
 __all__ = [
     "NearDupDownloaderMiddleware",

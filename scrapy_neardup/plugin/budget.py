@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
@@ -16,18 +14,19 @@ from .responses import carries_item, is_for_spider
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from scrapy import Request
 
     from .settings import How
 
-#: Key of meta of the requests that a callback has yielded, and of those that were put behind the others.
+#: Key of meta of the requests that a callback has yielded, and of those that were put behind the others. The
+#: former says whether a page had the link before, but for what all links of that page had in common.
 LINK_KEY, DEFERRED_KEY = "neardup_link", "neardup_deferred"
-#: A shape is closed if so many of its pages bring nothing new, by the lower bound of their share.
-SHARE = 0.95
-#: Standard errors below the share that was counted: one-sided, at 95 %.
-_ERRORS = 1.645
-#: Of the requests of a closed shape one in so many is sent.
+#: A shape is closed after so many copies in a row: then at least 95 % of its pages are copies, by the lower
+#: bound of Wilson's interval, one-sided, at 95 %: n / (n + 1.645²).
+COPIES = 52
+#: Of the requests of a closed shape the first one of so many is sent, and ever fewer after some thousand.
 SAMPLE = 20
 #: What a deferred request's priority loses.
 BEHIND = 1_000_000
@@ -53,113 +52,105 @@ def shape_of(url: str) -> str:
     return f"{host_of(url)}{path}?{'&'.join(names)}"[:300]
 
 
-def lower_bound(successes: int, trials: int) -> float:
-    """Return the lower bound of a share by Wilson's score interval, one-sided, at 95 %; 0 without trials."""
-    if trials == 0:
-        return 0.0
-    share, square = successes / trials, _ERRORS**2 / trials
-    spread = _ERRORS * math.sqrt(share * (1 - share) / trials + square / (4 * trials))
-    return max((share + square / 2 - spread) / (1 + square), 0.0)
-
-
-@dataclass
-class Shape:
-    """The pages of one shape since the last one that brought something new, which opens it again."""
-
-    copies: int = 0
-    #: Whether its requests are held back, and how many were asked for since.
-    closed: bool = False
-    asked: int = 0
-
-    def judged(self, *, new: bool, least: int) -> None:
-        """Count a page; the shape is closed after *least* copies, or as many more as the bound asks for."""
-        self.copies = 0 if new else self.copies + 1
-        self.closed = self.copies >= least and lower_bound(self.copies, self.copies) >= SHARE
-        if new:
-            self.asked = 0
-
-    def holds(self) -> bool:
-        """Whether the next request is held back."""
-        self.asked += self.closed
-        return self.closed and self.asked % SAMPLE != 0
+def _named(url: str, link: str) -> str:
+    """Return the shape of a URL; those that were linked before are one of their own."""
+    return shape_of(url) + (" again" if link == "again" else "")
 
 
 class Budget:
     """Learns which shapes of URLs bring nothing new, and holds their requests back.
 
-    A page brings something new unless it is a copy of which no item was kept; revisits do not count. A
-    link that nobody has given is new, too, unless it has the path of the page's own shape, as facets
-    have, or is of a closed shape. Only GET requests that a callback has yielded, that Scrapy's filter
-    may drop and that carry no item are held back.
+    Only GET requests that a callback has yielded, that Scrapy's filter may drop and that carry no item are
+    held back. *how* says what becomes of them; *state* returns what the crawl keeps in its JOBDIR.
     """
 
-    def __init__(self, how: How, least: int, state: Callable[[], dict[str, object]]) -> None:
+    def __init__(self, how: How, state: Callable[[], dict[str, Any]]) -> None:
         self.how = how
-        self.least = least
-        #: Returns what the crawl keeps in its JOBDIR.
         self._state = state
+        #: Whether a page has stored an item.
+        self.items = False
+        self._deferred = 0
+        #: How many requests of a closed shape were asked for, and which of them is sent next; apart those
+        #: that are looked at once more.
+        self._asked: dict[tuple[str, bool], tuple[int, int]] = {}
+        #: Links that were given, and the names of parameters that have had two values on one page.
         self._links: set[int] = set()
+        self._varying: set[str] = set()
 
     @property
-    def shapes(self) -> dict[str, tuple[int, bool, int]]:
-        """What is known of each shape: the fields of `Shape`."""
-        found = self._state().setdefault("neardup_budget", {})
-        assert isinstance(found, dict)
-        return found
+    def _shapes(self) -> dict[str, int]:
+        """How many copies there were of each shape since its last page that was new."""
+        return self._state().setdefault("neardup_shapes", {})  # type: ignore[no-any-return]
 
-    def _shape(self, name: str) -> Shape:
-        return Shape(*self.shapes.get(name, ()))
+    def _closed(self, name: str) -> bool:
+        return self._shapes.get(name, 0) >= COPIES
 
-    def _keep(self, name: str, shape: Shape) -> None:
-        if len(self.shapes) >= SHAPES and name not in self.shapes:
-            self.shapes.clear()
-        self.shapes[name] = (shape.copies, shape.closed, shape.asked)
+    def follows(self, url: str, request: Request, seen: dict[str, str]) -> bool:
+        """Note that the page at *url* has yielded *request*; return whether that may lead to a new page.
 
-    def follows(self, url: str, request: Request) -> bool:
-        """Note that the page at *url* has yielded *request*; return whether that is a new link."""
-        request.meta[LINK_KEY] = True
-        request.meta.pop(DEFERRED_KEY, None)
-        link = hash(request.url)
-        if link in self._links:
-            return False
-        if len(self._links) >= LINKS:
-            self._links.clear()
+        It may not if it has the path of the page's own shape, as facets have, if it was given before, or if
+        its shape is closed. *seen* has the parameters of the page's links so far: one that has never had two
+        values on one page, such as the identifier of a session, does not make a link another one.
+        """
+        pairs = parse_qsl(urlsplit(request.url).query, keep_blank_values=True)
+        self._varying |= {name for name, value in pairs if seen.setdefault(name, value) != value}
+        telling = frozenset((name, value) for name, value in pairs if name in self._varying)
+        link = hash((request.url.partition("?")[0], telling))
+        again = link in self._links
+        for known in (self._links, self._varying):
+            if len(known) >= LINKS:
+                known.clear()
         self._links.add(link)
+        request.meta[LINK_KEY] = "again" if again else "new"
+        request.meta.pop(DEFERRED_KEY, None)
         name = shape_of(request.url)
-        return name.partition("?")[0] != shape_of(url).partition("?")[0] and not self._shape(name).closed
+        return (
+            not again and name.partition("?")[0] != shape_of(url).partition("?")[0] and not self._closed(name)
+        )
 
-    def judged(self, url: str, *, new: bool) -> str | None:
-        """Count the page at *url*; return whether its shape was ``closed`` or ``opened`` by that."""
-        name = shape_of(url)
-        shape = self._shape(name)
-        before = shape.closed
-        shape.judged(new=new, least=self.least)
-        self._keep(name, shape)
-        return None if shape.closed == before else "closed" if shape.closed else "opened"
+    def judged(self, url: str, link: str, *, new: bool) -> str | None:
+        """Count the page at *url*, to which such a link has led, a value of `LINK_KEY`.
+
+        Returns whether its shape was ``closed`` or ``opened`` by that.
+        """
+        name = _named(url, link)
+        copies, was_closed = self._shapes.get(name, 0), self._closed(name)
+        if len(self._shapes) >= SHAPES and name not in self._shapes:
+            self._shapes.clear()
+        # If only one in fifty is new, the shape is closed again soon.
+        self._shapes[name] = min(copies, COPIES) // 2 if new else copies + 1
+        if new:
+            self._asked = {key: asked for key, asked in self._asked.items() if key[0] != name}
+        if self._closed(name) == was_closed:
+            return None
+        return "opened" if was_closed else "closed"
 
     def held(self, request: Request) -> str | None:
         """Return why *request* is held back; None if it is to be sent."""
         meta = request.meta
-        if (
-            not meta.get(LINK_KEY)
-            or DEFERRED_KEY in meta
-            or request.dont_filter
-            or not is_for_spider(request)
-        ):
+        deferred = DEFERRED_KEY in meta
+        if not meta.get(LINK_KEY) or meta.get("neardup") is False or (deferred and self.how == "defer"):
             return None
-        if request.method != "GET" or request.body or meta.get("neardup") is False or carries_item(request):
+        if (request.dont_filter and not deferred) or request.method != "GET" or request.body:
             return None
-        name = shape_of(request.url)
-        shape = self._shape(name)
-        if not shape.closed:
+        name = _named(request.url, meta[LINK_KEY])
+        if not is_for_spider(request) or not self._closed(name) or carries_item(request):
             return None
-        holds = shape.holds()
-        self._keep(name, shape)
-        return f"the last {shape.copies} pages of {name} brought nothing new" if holds else None
+        asked, due = self._asked.get((name, deferred), (1, 1))
+        sent = asked >= due
+        if sent:
+            due += max(SAMPLE, asked // (SAMPLE if meta[LINK_KEY] == "again" else 5 * SAMPLE))
+        self._asked[name, deferred] = (asked + 1, due)
+        return None if sent else f"the last {self._shapes[name]} pages of {name} brought nothing new"
 
-    def later(self, request: Request) -> Request:
-        """Return what to send in place of a request that is held back. Raises `SkippedRequest`."""
-        if self.how == "skip":
-            raise SkippedRequest(f"{request.url} is skipped: pages like it bring nothing new")
-        meta = {**request.meta, DEFERRED_KEY: True}
-        return request.replace(priority=request.priority - BEHIND, dont_filter=True, meta=meta)
+    def later(self, request: Request) -> Request | None:
+        """Return what to send when all others are done in place of a request that is held back.
+
+        None: nothing, since that was done before, and meanwhile no page has opened its shape.
+        """
+        if DEFERRED_KEY in request.meta:
+            return None
+        self._deferred += 1
+        # The first ones come first, in few steps: a scheduler has a queue, or a file, for each priority.
+        priority = request.priority - BEHIND - self._deferred.bit_length()
+        return request.replace(priority=priority, dont_filter=True, meta={**request.meta, DEFERRED_KEY: True})

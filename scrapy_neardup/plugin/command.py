@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from .settings import CrawlOptions
 
 
 class Command(ScrapyCommand):
@@ -53,8 +57,9 @@ class Command(ScrapyCommand):
         from scrapy_neardup.cli.settings import Project
 
         arguments = ["--help"] if opts.show_help else [*args, *opts.arguments]
-        if arguments[:1] == ["doctor"]:
-            self.exitcode = self._doctor(arguments[1:])
+        own = {"doctor": self._doctor, "skipped": self._skipped}.get(arguments[0] if arguments else "")
+        if own is not None:
+            self.exitcode = own(arguments[1:])
             return
         try:
             main(arguments, prog_name="scrapy neardup", obj=Project(self._index, self._assignments))
@@ -71,20 +76,46 @@ class Command(ScrapyCommand):
         parser.add_argument("--url", help="judge this page, from its download to the verdict")
         url = parser.parse_args(arguments).url
         assert self.settings is not None
-        lines = [*examine(self.settings)]
-        for good, line in lines:
-            print(f"{'ok ' if good else '!! '}{line}")
-        bad = not all(good for good, _ in lines)
-        if url and not bad:
-            process = AsyncCrawlerProcess(settings_of_visit(self.settings))
-            process.crawl(Visit, url=url)
-            process.start()
-        return int(bad)
+        told: list[bool] = []
 
-    def _index(self) -> Path | str | None:
-        """Return the folder of the project's index, or its URL; None if its settings name none."""
+        def tell(good: bool, line: str) -> None:
+            told.append(good)
+            print(f"{'ok ' if good else '!! '}{line}")
+
+        for good, line in examine(self.settings):
+            tell(good, line)
+        if url and all(told):
+            process = AsyncCrawlerProcess(settings_of_visit(self.settings))
+            process.crawl(Visit, url=url, tell=tell)
+            process.start()
+        return int(not all(told))
+
+    def _skipped(self, arguments: list[str]) -> int:
+        """Print the URLs that NEARDUP_BUDGET has skipped, once each, as JSON lines."""
+        parser = argparse.ArgumentParser("scrapy neardup skipped")
+        parser.add_argument("report", nargs="?", help="the file of NEARDUP_REPORT; the project's by default")
+        path = Path(parser.parse_args(arguments).report or self._options().report or "report")
+        if not path.is_file():
+            print(f"There is no {path}: name the file that NEARDUP_REPORT was.", file=sys.stderr)
+            return 1
+        urls: dict[str, None] = {}
+        with path.open(encoding="utf-8") as report:
+            for line in report:
+                with suppress(ValueError):  # of a line that was cut
+                    told = json.loads(line)
+                    if told["action"] == "skip":
+                        urls[told["url"]] = None
+        for url in urls:
+            print(json.dumps({"url": url}))
+        return 0
+
+    def _options(self) -> CrawlOptions:
         from .settings import CrawlOptions
 
         assert self.settings is not None
-        options = CrawlOptions.from_settings(self.settings)
+        return CrawlOptions.from_settings(self.settings)
+
+    def _index(self) -> Path | str | None:
+        """Return the folder of the project's index, or its URL; None if its settings name none."""
+        options = self._options()
         return options.store or options.dir

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import os
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,12 @@ from .page import Page
 from .settings import CrawlOptions, is_enabled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
+_ASSIGNED = re.compile(r"ADDONS\s*[:=]")
 _LISTS = ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES")
 
 
@@ -70,48 +71,44 @@ def _name(component: object) -> str:
 
 def _why_off() -> str:
     """Say why the add-on is off: a new project has ``ADDONS = {}`` below the line of the user."""
-    remedy = 'off: put ADDONS = {"scrapy_neardup.Addon": 700} into the settings'
     try:
         source = inspect.getsource(import_module(os.environ.get("SCRAPY_SETTINGS_MODULE", "")))
     except (ImportError, OSError, TypeError, ValueError):
-        return remedy
-    lines = [
-        node.lineno
-        for node in ast.parse(source).body
-        if isinstance(node, ast.Assign) and any(getattr(each, "id", "") == "ADDONS" for each in node.targets)
-    ]
+        source = ""
+    lines = [number for number, line in enumerate(source.splitlines(), 1) if _ASSIGNED.match(line)]
     if len(lines) < 2:
-        return remedy
+        return 'off: put ADDONS = {"scrapy_neardup.Addon": 700} into the settings'
     return f"off: ADDONS in line {lines[-1]} of the settings overrides line {lines[0]}: delete one of them"
 
 
 class Visit(Spider):
-    """Visits one page, says what became of it, and has it forgotten."""
+    """Visits one page, tells what became of it as `examine` does, and has it forgotten."""
 
     name = "neardup_doctor"
-    url = ""
+    url: str
+    tell: Callable[[bool, str], None]
 
     async def start(self) -> Any:
         yield Request(self.url, self.parse, errback=self.failed, meta={"neardup": "tag"}, dont_filter=True)
 
     def parse(self, response: Response) -> Any:
         kind = (response.headers.get("Content-Type") or b"no type").decode("latin-1")
-        print(f"download   {response.status}, {kind}, {len(response.body):,} bytes: {response.url}")
+        self.tell(True, f"download   {response.status}, {kind}, {len(response.body):,} bytes: {response.url}")
         assert response.request is not None
         outcome = Page.in_progress[response.request].outcome
         if not isinstance(outcome, Extraction):
-            print(f"main text  not looked for: {outcome}")
+            self.tell(False, f"main text  not looked for: {outcome}")
         elif outcome.signature is None:
-            print(f"main text  none: {outcome.reason} {outcome.detail or ''}")
+            self.tell(False, f"main text  none: {outcome.reason} {outcome.detail or ''}")
         else:
-            print(f"main text  {outcome.signature.tokens} words, in {outcome.seconds:.2f} s")
-        match = response.meta.get(MATCH_KEY)
-        told = f", repeats {match['url']} (similarity {match['similarity']})" if match else ""
-        print(f"verdict    {response.meta.get(VERDICT_KEY, 'none')}{told}")
+            self.tell(True, f"main text  {outcome.signature.tokens} words, in {outcome.seconds:.2f} s")
+        verdict, match = response.meta.get(VERDICT_KEY), response.meta.get(MATCH_KEY)
+        repeats = f", repeats {match['url']} (similarity {match['similarity']})" if match else ""
+        self.tell(verdict is not None, f"verdict    {verdict or 'none'}{repeats}")
         raise CloseSpider("seen")  # so that the page is not kept in the index
 
     def failed(self, failure: Any) -> None:
-        print(f"download   failed: {failure.getErrorMessage()}")
+        self.tell(False, f"download   failed: {failure.getErrorMessage()}")
 
 
 def settings_of_visit(settings: BaseSettings) -> Settings:

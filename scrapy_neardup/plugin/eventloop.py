@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -57,17 +58,14 @@ async def result_of(deferred: Deferred[T]) -> T:
 
 async def run_bounded(function: Callable[[], None], timeout_seconds: float) -> bool:
     """Run *function*, which must not raise, in a thread; return False after *timeout_seconds*."""
+    done: Future[None] = Future()
 
-    def subscribe(done: Callable[[object], None]) -> None:
-        def run() -> None:
-            try:
-                function()
-            finally:
-                done(None)
+    def run() -> None:
+        function()
+        done.set_result(None)
 
-        try:
-            threading.Thread(target=run, name="neardup", daemon=True).start()
-        except RuntimeError:  # a limit allows no more threads
-            run()
-
-    return await wait_done(subscribe, timeout_seconds)
+    try:
+        threading.Thread(target=run, name="neardup", daemon=True).start()
+    except RuntimeError:  # a limit allows no more threads
+        run()
+    return await wait_done(done.add_done_callback, timeout_seconds)

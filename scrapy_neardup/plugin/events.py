@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.verdict import Verdict
 
-    from .settings import CrawlOptions
+    from .settings import CrawlOptions, How
 
 #: What was judged.
 What = Literal["page", "item"]
@@ -37,32 +37,18 @@ Action = Literal["passed", "tag", "drop_items", "drop_page", "drop_item"]
 
 #: How the names of the stats of pages and of items begin.
 _PREFIXES: dict[What, str] = {"page": "", "item": "item/"}
-#: The stats in the line that sums up the crawl, each with the words for several and for one.
-_SUMMARY = {
-    "unique": ("unique", "unique"),
-    "duplicate/exact": ("exact", "exact"),
-    "duplicate/near": ("near", "near"),
-    "template": ("of a template", "of a template"),
-    "boilerplate": ("with a text of their site", "with a text of its site"),
-    "fuller": ("fuller than another", "fuller than another"),
-    "preferred": ("better than another", "better than another"),
-    "items_differ": ("with items that differ", "with items that differ"),
-    "wall": ("walls", "wall"),
-    "too_short": ("too short", "too short"),
-    "revisit": ("revisits", "revisit"),
-}
-
-logger = logging.getLogger("scrapy_neardup")
-
-#: How many pairs the log shows at the end of a crawl under ``tag``, and how.
-_SAMPLES = 5
-_LOOKED = (
-    "Nothing was dropped, because NEARDUP_POLICY is 'tag'. Some of the copies:\n%(pairs)s\n"
-    "To drop the items of copies, set: NEARDUP_POLICY = 'drop_items'"
-)
+#: The stat that counts what was done.
+_DONE: dict[Action, str] = {"tag": "tagged", "drop_page": "dropped/page", "drop_item": "dropped"}
+#: The stats in the line that sums up the crawl.
+_SUMMARY = (
+    "unique", "duplicate/exact", "duplicate/near", "template", "boilerplate", "fuller", "preferred",
+    "items_differ", "wall", "too_short", "revisit",
+)  # fmt: skip
 #: How many failures of each kind are logged; the stats count all.
 _SHOWN_FAILURES = 3
 _NO_MORE_FAILURES = " - no more failures of this kind will be shown; the stats count them as neardup/error/…"
+
+logger = logging.getLogger("scrapy_neardup")
 
 
 class EventReporter:
@@ -73,9 +59,6 @@ class EventReporter:
         self._config = config
         #: Writing to the file of the report; None if there is to be none.
         self.report = ReportFile(config.report) if config.report is not None else None
-        self._said: set[str] = set()
-        #: The first pages that were tagged, as the log shows them at the end.
-        self._tagged: list[str] = []
         self._failures: Counter[str] = Counter()
 
     def log(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
@@ -90,13 +73,6 @@ class EventReporter:
                 exc_info=trace,
                 extra={"spider": self.crawler.spider},
             )
-
-    def warn_once(self, message: str, url: str, **values: Any) -> None:
-        """Log *message* with *values* and the URL of an example, unless it was logged with these before."""
-        said = message % {"url": "", **values}
-        if said not in self._said:
-            self._said.add(said)
-            self.log(logging.WARNING, message, url=url, **values)
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to the stat ``neardup/{name}``."""
@@ -130,20 +106,27 @@ class EventReporter:
             names.append(f"revisit/{'unchanged' if verdict.unchanged else 'changed'}")
         if verdict.bounded:
             names.append("bounded")
-        if action == "tag":
-            names.append("tagged")
+        if action in _DONE:
+            names.append(_DONE[action])
         for name in names:
             self.count(_PREFIXES[what] + name)
-        dropped = {"drop_page": "dropped/page", "drop_item": "item/dropped"}.get(action)
-        if dropped is not None:
-            self.count(dropped)
-        if action == "tag" and what == "page" and len(self._tagged) < _SAMPLES:
-            self._tagged.append(f"<{url}> is {describe(verdict)}, found by {verdict.explanation.get('step')}")
         if action != "passed":
             message = "<%(url)s> is %(match)s: %(action)s"
             self.log(logging.DEBUG, message, url=url, match=describe(verdict), action=action)
-        if verdict.kind != "unique" and self.report is not None:
-            self._write(what, url, verdict, action)
+        if verdict.kind == "unique" or self.report is None:
+            return
+        with self.fails_open("report", "the explanation of a verdict"):
+            self._append(
+                type=what,
+                url=url,
+                verdict=verdict.kind,
+                match=verdict.url,
+                distance=verdict.distance,
+                similarity=_rounded(verdict.similarity),
+                changed=not verdict.unchanged if verdict.kind == "revisit" else None,
+                action=action,
+                why={name: _rounded(value) for name, value in verdict.explanation.items()},
+            )
 
     async def tell_page(self, response: Response, verdict: Verdict, action: Action) -> None:
         """Send the signal about a page that repeats another or comes again, and wait for its handlers."""
@@ -158,18 +141,10 @@ class EventReporter:
         exception = NearDuplicateItem(item, response.url, verdict, response)
         await self._send(scrapy_signals.item_dropped, item=item, response=response, exception=exception)
 
-    async def item_judged(self, item: Any, url: str, verdict: Verdict) -> None:
-        """Report the decision about an item, and wait for the handlers of its signal."""
-        policy = self._config.policy
-        action: Action = "tag" if policy == "tag" else "drop_item"
-        self.decided("item", url, verdict, action if verdict.is_duplicate else "passed")
-        if verdict.is_duplicate:
-            await self._send(signals.item_duplicate, item=item, verdict=verdict, policy=policy)
-
-    def held(self, url: str, how: str, why: str) -> None:
+    def held(self, url: str, how: How, why: str) -> None:
         """Report that a request is held back: NEARDUP_BUDGET."""
-        self.count({"defer": "budget/deferred", "skip": "budget/skipped"}[how])
-        self._append({"type": "request", "url": url, "verdict": None, "action": how, "why": {"budget": why}})
+        self.count("budget/skipped" if how == "skip" else "budget/deferred")
+        self._append(type="request", url=url, verdict=None, action=how, why={"budget": why})
 
     def close(self) -> None:
         """Log a line that sums up the crawl, and one of its items."""
@@ -177,8 +152,6 @@ class EventReporter:
             self._sum_up("page")
             if self._config.item_fields:
                 self._sum_up("item")
-            if self._config.policy == "tag" and self._tagged:
-                self.log(logging.INFO, _LOOKED, pairs="\n".join(self._tagged))
 
     def _sum_up(self, what: What) -> None:
         prefix = f"neardup/{_PREFIXES[what]}"
@@ -187,20 +160,21 @@ class EventReporter:
             for name, value in sorted(self.crawler.stats.get_stats().items())
             if name.startswith(prefix)
         }
-        judged = stats.get("checked", 0)
-        parts = [f"{judged} {what}{'s' * (judged != 1)} judged"]
-        parts += [
-            f"{stats[name]} {words[stats[name] == 1]}" for name, words in _SUMMARY.items() if stats.get(name)
+        told = [
+            f"{stats[name]} {name.rpartition('/')[2].replace('_', ' ')}"
+            for name in _SUMMARY
+            if stats.get(name)
         ]
-        for words, group in (("skipped", "skipped/"), ("failed", "error/")):
+        for word, group in (("skipped", "skipped/"), ("failed", "error/")):
             reasons = {
                 name.removeprefix(group): count for name, count in stats.items() if name.startswith(group)
             }
             if reasons:
                 why = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
-                parts.append(f"{sum(reasons.values())} {words} ({why})")
-        message = "Near-duplicate detection of spider %(spider)s: %(sum)s"
-        self.log(logging.INFO, message, sum=", ".join(parts))
+                told.append(f"{sum(reasons.values())} {word} ({why})")
+        message = "Near-duplicate detection of spider %(spider)s: %(count)s %(what)ss judged: %(sum)s"
+        count, said = stats.get("checked", 0), ", ".join(told) or "none"
+        self.log(logging.INFO, message, count=count, what=what, sum=said)
 
     def _log_failure(self, stage: str, message: str, *, trace: bool) -> None:
         """Log that *stage* has failed; only the first times, since one fault often meets every page."""
@@ -223,23 +197,7 @@ class EventReporter:
         with self.fails_open("signal", "a signal"):
             await self.crawler.signals.send_catch_log_async(signal, spider=self.crawler.spider, **arguments)
 
-    def _write(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
-        with self.fails_open("report", "the explanation of a verdict"):
-            self._append(
-                {
-                    "type": what,
-                    "url": url,
-                    "verdict": verdict.kind,
-                    "match": verdict.url,
-                    "distance": verdict.distance,
-                    "similarity": _rounded(verdict.similarity),
-                    "changed": not verdict.unchanged if verdict.kind == "revisit" else None,
-                    "action": action,
-                    "why": {name: _rounded(value) for name, value in verdict.explanation.items()},
-                }
-            )
-
-    def _append(self, line: dict[str, Any]) -> None:
+    def _append(self, **line: Any) -> None:
         if self.report is None:
             return
         with self.fails_open("report", f"{self.report.path} lacks a line."):
@@ -259,14 +217,16 @@ class ReportFile:
         self._cut = False
 
     def require(self) -> None:
-        """Raise `ConfigurationError` if the file cannot be opened for writing."""
+        """Raise `ConfigurationError` unless it is a file to write to. A pipe would hold up the crawl."""
         try:
-            self.path.open("ab").close()
+            if not self.path.exists() or self.path.is_file():
+                return self.path.open("ab").close()
+            fault = "is no regular file"
         except OSError as error:
-            raise ConfigurationError(
-                f"NEARDUP_REPORT is {str(self.path)!r}, which cannot be written ({error.strerror}): set it "
-                "to a file that can be, in a folder that exists."
-            ) from error
+            fault = f"cannot be written ({error.strerror})"
+        raise ConfigurationError(
+            f"NEARDUP_REPORT is {str(self.path)!r}, which {fault}: set it to a file in a folder that exists."
+        )
 
     def append(self, line: dict[str, Any]) -> None:
         """Append *line*. Raises OSError, or TypeError and ValueError for what no line can hold."""

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -23,7 +23,7 @@ from .budget import Budget
 from .eventloop import run_bounded
 from .events import EventReporter
 from .reservations import Reservations
-from .settings import POLICIES, CrawlOptions, is_enabled
+from .settings import POLICIES, CrawlOptions, is_enabled, rule_for
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -64,7 +64,7 @@ class NearDupExtension:
         #: Tells which items say the same.
         self.item_notes = ItemNotes(self.config.item_ignore)
         #: Which pages have named which as canonical, by Python's hashes of URLs, which no site can guess.
-        self.canonical: LocalCache[int, int] = LocalCache(REMEMBERED)
+        self._canonical: LocalCache[int, int] = LocalCache(REMEMBERED)
         #: URL and scope of the page that yielded an item, by the item's ``id()``, until the page is settled.
         self.item_origins: dict[int, tuple[str, str]] = {}
         extractor = load_extractor(self.config.extractor)
@@ -86,7 +86,8 @@ class NearDupExtension:
         self._froze = False
         self.budget = None
         if self.config.budget is not None:
-            self.budget = Budget(self.config.budget, self.config.budget_pages, self._state)
+            # What stands in the state of a spider is kept in the JOBDIR, if there is one.
+            self.budget = Budget(self.config.budget, lambda: vars(crawler.spider).setdefault("state", {}))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -143,12 +144,14 @@ class NearDupExtension:
             )
         self.reporter.close()
 
-    def _state(self) -> dict[str, Any]:
-        """Return what is kept in the JOBDIR, if there is one."""
-        spider = self.crawler.spider
-        if not hasattr(spider, "state"):
-            spider.state = {}  # type: ignore[union-attr]
-        return spider.state  # type: ignore[union-attr, no-any-return]
+    def names(self, url: str, canonical: str | None) -> None:
+        """Note that the page at *url* names another one as *canonical*."""
+        if canonical not in (None, url):
+            self._canonical[hash(url)] = hash(canonical)
+
+    def is_named(self, url: str, other: str) -> bool:
+        """Tell whether the page at *other* has named *url* as canonical."""
+        return self._canonical.get(hash(other)) == hash(url)
 
     def policy_for(self, url: str, request: Request) -> tuple[Policy, bool]:
         """Return the policy for a page, and whether its meta or a rule names it, not the settings."""
@@ -160,7 +163,7 @@ class NearDupExtension:
             self.reporter.failed(
                 "meta", f"meta 'neardup' of {request} is {value!r}: set it to False, {choices}.", trace=False
             )
-        rule = self.config.rules.find(url)
+        rule = rule_for(url, self.config.rules)
         return (rule.policy, True) if rule is not None and rule.policy else (self.config.policy, False)
 
     def scope_for(self, url: str, request: Request | None = None) -> str:
@@ -169,7 +172,7 @@ class NearDupExtension:
         if value is not None:
             return str(value)
         assert self.crawler.spider is not None
-        rule = self.config.rules.find(url)
+        rule = rule_for(url, self.config.rules)
         found = ((rule.scope if rule is not None else None) or self.config.scope)(url, self.crawler.spider)
         if not isinstance(found, str):
             raise ConfigurationError(f"NEARDUP_SCOPE gives {found!r} for {url}: let it return a str.")
@@ -179,10 +182,9 @@ class NearDupExtension:
         """Raise `ConfigurationError` if the function of NEARDUP_SCOPE returns no str for a page like any."""
         try:
             self.scope_for("https://example.com/")
-        except ConfigurationError:
-            raise
-        except Exception:  # noqa: BLE001, S110 - it may ask for more of a URL than this one has
-            pass
+        except Exception as error:
+            if isinstance(error, ConfigurationError):
+                raise
 
     def _open(self, extractor: str) -> Detector:
         """Open the index for texts of the *extractor* of that identity. Raises what `Detector.open` does."""

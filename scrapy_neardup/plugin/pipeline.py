@@ -17,11 +17,15 @@ from .extension import NearDupExtension
 from .outcome import MATCH_KEY, NearDuplicateItem, match_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
     from scrapy_neardup.index.reservation import Reservation
     from scrapy_neardup.verdict import Verdict
+
+    from .events import Action
 
 #: A text of more characters than this is fingerprinted in a thread: it may be made to take long.
 _THREAD_CHARACTERS = 4_000
@@ -30,19 +34,11 @@ _THREAD_CHARACTERS = 4_000
 #: but the calls of all pipelines for one item, and of the handlers of its signal, share one context.
 _reservation: ContextVar[Reservation | None] = ContextVar("neardup_item", default=None)
 
-#: Warning about items that cannot be compared, shown once in a crawl.
-NO_FIELDS = (
-    "An item of <%(url)s> has none of the fields that NEARDUP_ITEM_FIELDS names, so it is not compared: "
-    "check the names, or name the class of the items to compare, {'myproject.items.Product': [field, …]}."
-)
-
 
 class NearDupPipeline:
-    """Drops or tags items that repeat the text of another item.
+    """Drops or tags items that repeat the text of another item: that of the fields of NEARDUP_ITEM_FIELDS.
 
-    The text of an item is that of its fields named by ``NEARDUP_ITEM_FIELDS``. Items are compared with items
-    only. Under the policy ``tag`` an item that can hold a field ``neardup_match`` gets one, under the others
-    `NearDuplicateItem` is raised. What repeats an item in the pipelines waits for the fate of that.
+    What repeats an item that is still in the pipelines waits for the fate of that.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -66,26 +62,28 @@ class NearDupPipeline:
         if verdict is None:
             return item
         _reservation.set(verdict.reservation)
-        await self.extension.reporter.item_judged(item, url, verdict)
-        if not verdict.is_duplicate:
+        tags = self.extension.config.policy == "tag"
+        action: Action = ("tag" if tags else "drop_item") if verdict.is_duplicate else "passed"
+        self.extension.reporter.decided("item", url, verdict, action)
+        if action == "passed":
             return item
-        if self.extension.config.policy != "tag":
+        if action == "drop_item":
             raise NearDuplicateItem(item, url, verdict)
         with self.extension.reporter.fails_open("item", type(item).__name__):
             self._tag(item, verdict)
         return item
 
     def item_scraped(self) -> None:
-        reservation = _reservation.get()
-        if reservation is not None:
-            with self.extension.reporter.fails_open("settle", "an item"):
-                self.extension.reservations.confirm(reservation)
+        self._settle(self.extension.reservations.confirm)
 
     def item_lost(self) -> None:
+        self._settle(self.extension.reservations.release)
+
+    def _settle(self, settle: Callable[[Reservation], None]) -> None:
         reservation = _reservation.get()
         if reservation is not None:
             with self.extension.reporter.fails_open("settle", "an item"):
-                self.extension.reservations.release(reservation)
+                settle(reservation)
 
     async def judge(self, item: Any) -> tuple[str, Verdict | None]:
         """Return the item's URL and the verdict on it, which is None if the item cannot be compared."""
@@ -96,8 +94,6 @@ class NearDupPipeline:
         text = "\n".join(_text(adapter.get(name)) for name in fields)
         page_url, scope = self.extension.item_origins.get(id(item), (None, None))
         if not text.strip():
-            if not {*fields} & {*adapter.field_names()}:
-                self.extension.reporter.warn_once(NO_FIELDS, page_url or type(item).__name__)
             return self._skip("no_text")
         if len(text) > self.extension.config.max_body_size:
             return self._skip("too_large")
@@ -105,8 +101,7 @@ class NearDupPipeline:
         url = own or page_url
         if not url:
             return self._skip("no_url")
-        if scope is None:
-            scope = self.extension.scope_for(url)
+        scope = self.extension.scope_for(url) if scope is None else scope
         sign = self.extension.detector.fingerprinter.signature
         signature = await run_in_thread(sign, text) if len(text) > _THREAD_CHARACTERS else sign(text)
         filed = filed_url(url) if own else url

@@ -36,8 +36,7 @@ class Reservations:
     """Reserves documents in the index, and settles each of these reservations exactly once.
 
     A document that repeats one in progress waits, for *timeout_seconds* at most, until that is stored or
-    lost. Local feed files are flushed before a document is confirmed, so that it outlives no kill that its
-    items do not. With *remote* the index is on another machine, so that the event loop must not ask it.
+    lost. With *remote* the index is on another machine, so that the event loop must not ask it.
     """
 
     def __init__(
@@ -59,20 +58,19 @@ class Reservations:
     ) -> Verdict | None:
         """Return the final verdict of *ask*; None if the index failed, or if there is none in time.
 
-        If the document that is repeated is lost, the index is asked again: this one may be the first of its
-        kind now, or repeat a third one. With *revisits_wait* unchanged revisits wait as duplicates do.
+        With *revisits_wait* unchanged revisits wait for a document in progress, as duplicates do.
         """
         deadline = time.monotonic() + self.timeout_seconds
-        verdict = await self._ask(ask, url, deadline, prefix)
         waited = False
-        while (
-            verdict is not None
-            and verdict.pending is not None
-            and (verdict.is_duplicate or (verdict.unchanged and revisits_wait))
-        ):
+        while True:
+            verdict = await self._ask(ask, url, deadline, prefix)
+            if verdict is None or verdict.pending is None:
+                return verdict
+            if not (verdict.is_duplicate or (verdict.unchanged and revisits_wait)):
+                return verdict
             if not waited:
-                waited = True
                 self.reporter.count(f"{prefix}waited")
+            waited = True
             if not await wait_done(verdict.pending.add_done_callback, deadline - time.monotonic()):
                 self.reporter.failed(
                     "pending_timeout",
@@ -80,8 +78,6 @@ class Reservations:
                     trace=False,
                 )
                 return None
-            verdict = await self._ask(ask, url, deadline, prefix)
-        return verdict
 
     async def _ask(
         self, ask: Callable[[], Verdict], url: str, deadline: float, prefix: str

@@ -15,6 +15,8 @@ from w3lib.url import safe_url_string
 
 from scrapy_neardup.extraction.decoding import is_html_type
 
+from .settings import rule_for
+
 if TYPE_CHECKING:
     from collections.abc import Collection
 
@@ -35,8 +37,7 @@ _OF_COMPONENTS = (
 )  # fmt: skip
 #: How many elements of a list are looked at.
 _MOST = 100
-#: Bytes of a page in which its canonical link is looked for, and where its head ends: a link in the body may
-#: come from what readers have written.
+#: Where the canonical link is looked for, and where that ends: readers may have written one in the body.
 _HEAD, _END = 1 << 17, re.compile(rb"</head|<body", re.IGNORECASE)
 
 
@@ -46,11 +47,7 @@ def is_for_spider(request: Request) -> bool:
 
 
 def is_html(response: Response) -> bool:
-    """Whether a response is an HTML page: by its class, or else by its header ``Content-Type``.
-
-    Components such as scrapy-splash have one class for all that they bring. A response that is still
-    compressed is none: its body is no text.
-    """
+    """Whether a response is an HTML page: by its class, or else by its header; none that is compressed."""
     if isinstance(response, HtmlResponse):
         return True
     content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
@@ -58,7 +55,7 @@ def is_html(response: Response) -> bool:
 
 
 def skip_reason(request: Request, response: Response, config: CrawlOptions) -> str | None:
-    """Return the stat below ``skipped/`` of a page that is not examined. Raises what `UrlRules.find` does."""
+    """Return the stat below ``skipped/`` of a page that is not examined. Raises what `rule_for` does."""
     if request.meta.get("neardup") is False:
         return "meta"
     if not 200 <= response.status < 300:
@@ -70,7 +67,7 @@ def skip_reason(request: Request, response: Response, config: CrawlOptions) -> s
     if len(response.body) > config.max_body_size:
         return "too_large"
     if request.meta.get("neardup") is None:
-        rule = config.rules.find(response.url)
+        rule = rule_for(response.url, config.rules)
         if rule is not None and rule.policy is False:
             return "rule"
     return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
@@ -30,12 +30,9 @@ from scrapy_neardup.options import (
     duration,
     parsed,
     similar_name,
-    whole_number,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
@@ -56,14 +53,15 @@ SCOPES: dict[str, Scope] = {
     "host": lambda url, spider: host_of(url),
 }
 
-#: Seconds of this thread's processor time after which the search of a URL for all patterns is given up: a
-#: pattern is the user's, but a URL is anybody's.
+#: Seconds of processor time after which the search of a URL for a pattern is given up: the pattern is the
+#: user's, but a URL is anybody's.
 SEARCH_SECONDS = 0.02
-_REMEDY = (
+_RULES = (
     "set it to a list of rules such as "
     "{'url': a regular expression, 'policy': a policy or False, 'scope': a scope}."
 )
-_SCOPE = "set it to 'global', 'spider', 'host', a function (url, spider) -> str or a name."
+_SCOPE = "set it to 'global', 'spider', 'host', or a function (url, spider) -> str or its import path."
+_FIELDS = "set it to a list of field names, or to {item class, its import path or '*': [field names]}."
 
 
 class Rule(NamedTuple):
@@ -75,25 +73,13 @@ class Rule(NamedTuple):
     scope: Scope | None
 
 
-class UrlRules:
-    """The rules of a crawl (NEARDUP_RULES): the first one whose pattern is found in a URL applies."""
-
-    def __init__(self, rules: Sequence[Rule] = ()) -> None:
-        self.rules = tuple(rules)
-
-    def find(self, url: str) -> Rule | None:
-        """Return the rule for *url*. Raises TimeoutError if that takes longer than `SEARCH_SECONDS`."""
-        if not self.rules:
-            return None
-        ends = time.thread_time() + SEARCH_SECONDS
-        for rule in self.rules:
-            left = ends - time.thread_time()
-            if left <= 0:
-                raise TimeoutError
-            # With concurrent=True other threads would run meanwhile, and their time would count.
-            if rule.pattern.search(url, timeout=left, concurrent=False):
-                return rule
-        return None
+def rule_for(url: str, rules: Sequence[Rule]) -> Rule | None:
+    """Return the first of *rules* whose pattern is found in *url*. Raises TimeoutError if that takes long."""
+    for rule in rules:
+        # With concurrent=True other threads would run meanwhile, and their time would count.
+        if rule.pattern.search(url, timeout=SEARCH_SECONDS, concurrent=False):
+            return rule
+    return None
 
 
 def _path(name: str, value: object) -> Path:
@@ -127,33 +113,29 @@ def _imported(name: str, value: object, remedy: str) -> object:
 def _scope(name: str, value: object) -> Scope:
     if isinstance(value, str) and value in SCOPES:
         return SCOPES[value]
-    remedy = "set it to 'global', 'spider', 'host' or the import path of a function (url, spider) -> str."
-    function = value if callable(value) else _imported(name, value, remedy)
-    if not callable(function):
-        raise ConfigurationError(f"{name} is {value!r}, which is not a function: {remedy}")
-    if not takes(function, "", None):
-        raise ConfigurationError(f"{name} is {value!r}, which takes other arguments: {remedy}")
+    function = value if callable(value) else _imported(name, value, _SCOPE)
+    if not callable(function) or not takes(function, "", None):
+        raise ConfigurationError(f"{name} is {value!r}, which is no such function: {_SCOPE}")
     return cast("Scope", function)
+
+
+def _from_json(value: object) -> object:
+    """Read text as JSON, such as a setting on the command line; None stands for what is none."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
 
 
 def _item_fields(name: str, value: object) -> dict[type, tuple[str, ...]]:
     """Read the fields that are compared: names, or a dict from item classes to these, which may be JSON."""
-    remedy = "set it to a list of field names, or to {item class, its import path or '*': [field names]}."
-    fail = ConfigurationError(f"{name} is {value!r}: {remedy}")
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise fail from None
+    given = _from_json(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
     found: dict[type, tuple[str, ...]] = {}
-    for key, names in (value if isinstance(value, dict) else {"*": value}).items():
-        item_class = object if key == "*" else _imported(name, key, remedy)
-        try:
-            found[cast("type", item_class)] = fields = _names(name, names)
-        except ConfigurationError:
-            raise fail from None
-        if not isinstance(item_class, type) or not fields:
-            raise fail
+    for key, names in (given if isinstance(given, dict) else {"*": given}).items():
+        item_class = object if key == "*" else _imported(name, key, _FIELDS)
+        if not isinstance(item_class, type) or not names:
+            raise ConfigurationError(f"{name} is {value!r}: {_FIELDS}")
+        found[item_class] = _names(name, names)
     return found
 
 
@@ -167,40 +149,38 @@ def _names(name: str, value: object) -> tuple[str, ...]:
     return tuple(each.strip() for each in names)
 
 
-def read_rules(name: str, value: object) -> UrlRules:
+def read_rules(name: str, value: object) -> tuple[Rule, ...]:
     """Read a list of dicts, or JSON with one. Raises `ConfigurationError`, which names the rule."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}") from None
-    if not isinstance(value, (list, tuple)):
-        raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}")
-    return UrlRules([_rule(f"{name}[{number}]", each) for number, each in enumerate(value)])
+    rules = _from_json(value)
+    if not isinstance(rules, (list, tuple)):
+        raise ConfigurationError(f"{name} is {value!r}: {_RULES}")
+    return tuple(_rule(f"{name}[{number}]", each) for number, each in enumerate(rules))
 
 
 def _rule(name: str, value: object) -> Rule:
     if not isinstance(value, Mapping) or not isinstance(value.get("url"), str):
-        raise ConfigurationError(f"{name} is {value!r}: {_REMEDY}")
+        raise ConfigurationError(f"{name} is {value!r}: {_RULES}")
     unknown = [key for key in value if key not in ("url", "policy", "scope")]
     if unknown:
-        raise ConfigurationError(f"{name} has {unknown[0]!r}: {_REMEDY}")
+        raise ConfigurationError(f"{name} has {unknown[0]!r}: {_RULES}")
     try:
         pattern = regex.compile(value["url"])
     except regex.error as error:
         raise ConfigurationError(
-            f"{name} has the pattern {value['url']!r}, which is no regular expression ({error}): {_REMEDY}"
+            f"{name} has the pattern {value['url']!r}, which is no regular expression ({error}): {_RULES}"
         ) from None
     policy, scope = value.get("policy"), value.get("scope")
     if policy is not None and policy is not False:
-        choice(f"{name}['policy']", policy, (*POLICIES, "False"))
-    if scope is not None and not callable(scope):
-        if not isinstance(scope, str) or not scope:
-            raise ConfigurationError(f"{name}['scope'] is {scope!r}: {_SCOPE}")
-        scope = SCOPES.get(scope) or cast("Scope", lambda url, spider, name=scope: name)
-    if scope is not None and not takes(scope, "", None):
-        raise ConfigurationError(f"{name}['scope'] is {scope!r}, which takes other arguments: {_SCOPE}")
-    return Rule(pattern, policy, scope)
+        policy = choice(f"{name}['policy']", policy, POLICIES)
+    if isinstance(scope, str) and scope not in SCOPES:
+        scope = partial(_named, scope)
+    elif scope is not None:
+        scope = _scope(f"{name}['scope']", scope)
+    return Rule(pattern, cast("Policy", policy), scope)
+
+
+def _named(scope: str, url: str, spider: Spider) -> str:
+    return scope
 
 
 #: The settings that differ for a kind of site. docs/scrapy.md says why.
@@ -226,14 +206,13 @@ class CrawlOptions(DetectionOptions):
     store: str | None = field(default=None, metadata=parsed(_store))
     reset: bool = field(default=False, metadata=parsed(boolean))
     scope: Scope = field(default=SCOPES["global"], metadata=parsed(_scope))
-    rules: UrlRules = field(default_factory=UrlRules, metadata=parsed(read_rules))
+    rules: Sequence[Rule] = field(default=(), metadata=parsed(read_rules))
     revisits: Revisits = field(default="keep", metadata=parsed(choice, REVISITS))
     prefer_canonical: bool = field(default=False, metadata=parsed(boolean))
     pending_timeout: float = field(default=60.0, metadata=parsed(duration, "seconds"))
     window: float | None = field(default=None, metadata=parsed(duration, "days"))
-    #: What becomes of requests whose pages would bring nothing new, and after how many pages that is known.
+    #: What becomes of requests whose pages would bring nothing new.
     budget: How | None = field(default=None, metadata=parsed(choice, get_args(How)))
-    budget_pages: int = field(default=30, metadata=parsed(whole_number, 1, 1_000_000))
     #: Names of the fields of each item class that are compared; ``object`` stands for every class.
     item_fields: Mapping[type, tuple[str, ...]] = field(default_factory=dict, metadata=parsed(_item_fields))
     #: Names of fields that never tell items apart.

@@ -10,7 +10,3 @@ page_duplicate = object()
 #: says what becomes of it: ``keep``, ``drop_items`` or ``drop_page``. Sent before the page's callback is
 #: called.
 page_revisited = object()
-
-#: ``handler(item, verdict, policy, spider)``: the text of an item repeats that of a stored item.
-#: Sent before the item is dropped or tagged.
-item_duplicate = object()

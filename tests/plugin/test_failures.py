@@ -14,7 +14,7 @@ from scrapy_neardup.matching.items import ItemNotes
 from scrapy_neardup.plugin import (
     NearDupDownloaderMiddleware,
     NearDupExtension,
-    downloader,
+    middlewares,
     pipeline,
     reservations,
 )
@@ -66,9 +66,9 @@ async def test_nothing_fails(crawl_five):
         (Workers, "start", "error/start"),
         (Workers, "submit", "error/extract"),
         (Workers, "close", "error/close"),
-        (downloader, "skip_reason", "error/extract"),
-        (downloader, "clear_marks", "error/extract"),
-        (downloader, "Page", "error/extract"),
+        (middlewares, "skip_reason", "error/extract"),
+        (middlewares, "clear_marks", "error/extract"),
+        (Page, "__init__", "error/extract"),
         (NearDupDownloaderMiddleware, "_extract", "error/extract"),
         (NearDupExtension, "scope_for", "error/input"),
         (NearDupExtension, "policy_for", "error/input"),
@@ -111,7 +111,7 @@ async def test_every_reason_of_the_extraction(crawl_five, monkeypatch, reason):
 
 async def test_stuck_workers(crawl_five, monkeypatch):
     monkeypatch.setattr(Workers, "submit", lambda self, page: Future())
-    monkeypatch.setattr(downloader, "GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(middlewares, "GRACE_SECONDS", 0.2)
     result = await crawl_five({"NEARDUP_EXTRACT_TIMEOUT": 0.1})
     assert result["error/extract/stuck"] == 5
 

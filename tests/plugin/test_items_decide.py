@@ -49,18 +49,6 @@ async def test_what_has_items_is_stored_beside_what_has_none(site, crawl, partly
     assert result.errors == {}
 
 
-async def test_known_across_crawls(site, crawl, partly):
-    urls = [site.article("/x"), site.article("/good1"), site.article("/good2")]
-    settings = {**ONE_BY_ONE, "NEARDUP_DIR": "seen"}
-    first = await crawl(partly, settings, urls=urls[:1])
-    assert (first["unique"], first["confirmed"], first["index/documents"]) == (1, 1, 1)
-    second = await crawl(partly, settings, urls=urls[1:2], knows=("good",))
-    assert (second["items_differ"], len(second.items)) == (1, 1)
-    third = await crawl(partly, settings, urls=urls[2:], knows=("good",))
-    assert (third["dropped/item"], len(third.items)) == (1, 0)
-    assert third["index/documents"] == 2
-
-
 async def test_a_revisit_with_another_item_is_filed_anew_and_one_without_changes_nothing(site, crawl, partly):
     urls = [site.article("/x"), site.article("/good")]
     settings = {**ONE_BY_ONE, "NEARDUP_DIR": "seen"}

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from scrapy_neardup.plugin import signals
 from scrapy_neardup.plugin.outcome import NearDuplicatePage
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
@@ -45,17 +42,6 @@ async def test_drop_items_drops_the_items_and_follows_the_links(site, crawl, pag
     assert result["dropped/item"] == 1
     assert result["tagged"] == result["dropped/page"] == 0
     assert result.errors == {}
-
-
-@pytest.mark.parametrize("count", [1, 2, 9])
-async def test_several_items_of_a_copy_are_dropped_if_they_are_its(site, crawl, pages, count):
-    class Lists(pages):
-        def parse(self, response):
-            yield from ({"url": response.url, "entry": number} for number in range(count))
-
-    urls = [site.article(f"/{number}") for number in range(3)]
-    result = await crawl(Lists, ONE_BY_ONE, urls=urls)
-    assert result["dropped/item"] == 2 * count
 
 
 async def test_drop_page_calls_the_errback_instead_of_the_callback(site, crawl, pages):
@@ -110,35 +96,6 @@ async def test_scope(site, crawl, pages, settings, meta, duplicates):
     result = await crawl(pages, {**ONE_BY_ONE, **settings}, urls=urls, meta=meta)
     assert (result["checked"], result["duplicate"]) == (2, duplicates)
     assert result.errors == {}
-
-
-async def test_signal_and_report(site, crawl, pages, tmp_path):
-    heard = []
-
-    class Listening(pages):
-        @classmethod
-        def from_crawler(cls, crawler, *args, **kwargs):
-            spider = super().from_crawler(crawler, *args, **kwargs)
-            crawler.signals.connect(spider.heard, signals.page_duplicate)
-            return spider
-
-        def heard(self, response, verdict, policy, spider):
-            heard.append((response.url, verdict.kind, verdict.url, policy, spider is self))
-
-    urls = [*two_copies(site), site.article("/short", count=5), site.url + "/a"]
-    report = tmp_path / "report.jsonl"
-    await crawl(Listening, {**ONE_BY_ONE, "NEARDUP_REPORT": str(report)}, urls=urls)
-    assert heard == [(urls[1], "exact", urls[0], "drop_items", True)]
-    lines = [json.loads(line) for line in report.read_text().splitlines()]
-    for line in lines:
-        assert line.pop("time").endswith("+00:00")
-    assert sorted((line["verdict"], line["url"], line["match"], line["action"]) for line in lines) == [
-        ("exact", urls[1], urls[0], "drop_items"),
-        ("revisit", urls[0], urls[0], "passed"),
-        ("too_short", urls[2], None, "passed"),
-    ]
-    exact = next(line for line in lines if line["verdict"] == "exact")
-    assert (exact["distance"], exact["similarity"], exact["type"]) == (0, 1.0, "page")
 
 
 @pytest.mark.parametrize("path", ["/story?a=1&b=2", "/print"])
@@ -215,28 +172,3 @@ async def test_walls_and_templates_keep_their_items(site, crawl, pages, text, pa
     assert set(result.spider.matches) == (
         set() if policy == "drop_page" else {f"{site.url}/copy", f"{site.url}/report/2/copy"}
     )
-
-
-@pytest.mark.parametrize("policy", ["tag", "drop_items", "drop_page"])
-async def test_a_fuller_page_keeps_its_items_and_its_copies_are_told_by_it(
-    site, crawl, pages, text, page, tmp_path, policy
-):
-    whole = text(5, 600)
-    bodies = {
-        "/preview": " ".join(whole.split()[:300]),
-        "/whole": whole,
-        "/copy": f"{whole} Shared by a reader.",
-    }
-    site.pages.update({path: page(body) for path, body in bodies.items()})
-    report = tmp_path / "report.jl"
-    settings = {**ONE_BY_ONE, "NEARDUP_POLICY": policy, "NEARDUP_REPORT": str(report)}
-    result = await crawl(pages, settings, urls=[site.url + path for path in bodies])
-    names = ("checked", "unique", "fuller", "duplicate/near", "confirmed")
-    assert {name: result[name] for name in names} == dict(zip(names, (3, 1, 1, 1, 2), strict=True))
-    kept = {item["url"].removeprefix(site.url) for item in result.items}
-    assert kept == (set(bodies) if policy == "tag" else {"/preview", "/whole"})
-    lines = [json.loads(line) for line in report.read_text().splitlines()]
-    assert [(line["verdict"], line["url"], line["match"], line["action"]) for line in lines] == [
-        ("fuller", f"{site.url}/whole", f"{site.url}/preview", "passed"),
-        ("near", f"{site.url}/copy", f"{site.url}/whole", policy),
-    ]

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
+import time
 from collections import OrderedDict
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from scrapy import Spider
-from scrapy.commands.parse import Command as ParseCommand
 from scrapy.exceptions import NotConfigured
+from scrapy.http import FormRequest
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
 from scrapy_neardup.addon import Addon
 from scrapy_neardup.errors import ConfigurationError, ExtractorUnavailable, IndexMismatch, NearDupError
-from scrapy_neardup.fingerprint import SCHEMES
 from scrapy_neardup.plugin import NearDupDownloaderMiddleware, NearDupExtension
 from scrapy_neardup.plugin import settings as settings_module
-from scrapy_neardup.plugin.settings import CrawlOptions
+from scrapy_neardup.plugin.settings import CrawlOptions, rule_for
 
-DOCS = Path(__file__).parents[2] / "docs" / "scrapy.md"
+DOCS = (Path(__file__).parents[2] / "docs" / "scrapy.md").read_text()
+ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
+#: What backtracks without end: two ways to read each letter.
+SLOW = r"/(a|aa)+$"
 
 
 def config(**settings):
@@ -37,7 +41,6 @@ def config(**settings):
         ("policy", "drop_page", "drop_page"),
         ("window", "0.5", 0.5),
         ("dir", "/absolute/dir", Path("/absolute/dir")),
-        ("report", "/x/report.jsonl", Path("/x/report.jsonl")),
         ("report", "", None),
         ("include_area", "article, #main", ("article, #main",)),
         ("exclude_area", ["nav", ".ad"], ("nav", ".ad")),
@@ -57,34 +60,39 @@ def test_values(name, value, attribute):
     ("name", "value", "remedy"),
     [
         ("policy", "drop", "'drop_page'"),
-        ("distance", 8, "from 0 to 7"),
-        ("window", 0, "days above 0"),
         ("window", "nan", "days above 0"),
         ("dir", 7, "path"),
         ("dir", "a\0b", "path"),
         ("dir", "\ud800", "path"),
         ("scope", "hosts", "'host'"),
         ("scope", "no.such.function", "import path"),
-        ("scope", "scrapy_neardup.plugin.settings.POLICIES", "not a function"),
-        ("scope", "json.dumps", "takes other arguments"),
-        ("scope", lambda url: url, "takes other arguments"),
+        ("scope", "scrapy_neardup.plugin.settings.POLICIES", "function"),
+        ("scope", lambda url: url, "function"),
         ("item_fields", 7, "list of field names"),
         ("item_fields", "{broken", "list of field names"),
         ("item_fields", "[" * 5000, "list of field names"),
         ("item_fields", {"no.such.Item": ["a"]}, "cannot be imported"),
         ("item_fields", {dict: []}, "list of field names"),
-        ("item_fields", [1], "list of field names"),
         ("item_fields", [" "], "list of field names"),
         ("item_fields", {"scrapy_neardup.plugin.settings.POLICIES": ["a"]}, "list of field names"),
         ("store", "index", "redis://"),
         ("store", "ftp://server/", "redis://"),
+        ("rules", "[" * 5000, "list of rules"),
+        ("rules", {"url": "x"}, "list of rules"),
+        ("rules", ["x"], "NEARDUP_RULES[0] is 'x': set it to a list of rules"),
+        ("rules", [{"url": 7}], "list of rules"),
+        ("rules", [{"url": ""}, {"url": "("}], "[1] has the pattern '(', which is no regular expression"),
+        ("rules", [{"url": "", "polcy": "tag"}], "NEARDUP_RULES[0] has 'polcy'"),
+        ("rules", [{"url": "", "policy": "drop"}], "[0]['policy'] is 'drop': set it to 'tag' or"),
+        ("rules", [{"url": "", "policy": 0}], "NEARDUP_RULES[0]['policy'] is 0"),
+        ("rules", [{"url": "", "scope": ["host"]}], "NEARDUP_RULES[0]['scope'] names ['host']"),
     ],
 )
 def test_bad_values(name, value, remedy):
     with pytest.raises(ConfigurationError) as caught:
         config(**{name: value})
     message = str(caught.value)
-    assert message.startswith(f"NEARDUP_{name.upper()} ")
+    assert message.startswith(f"NEARDUP_{name.upper()}")
     assert remedy in message
     assert "\n" not in message
 
@@ -94,43 +102,12 @@ def test_an_index_has_one_place():
         config(store="redis://server:6379/0?name=news", dir="/index")
 
 
-@pytest.fixture
-def broken_module(tmp_path, monkeypatch):
-    """The user's code raises, at import or when it is called, what Scrapy takes for the wish not to run."""
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "raises_at_import.py").write_text(
-        "from scrapy.exceptions import NotConfigured\nraise NotConfigured('no database')"
-    )
-    (tmp_path / "raises_when_called.py").write_text(
-        "from scrapy.exceptions import NotConfigured\n"
-        "class Thing:\n    def __init__(self):\n        raise NotConfigured('no database')\n"
-    )
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"NEARDUP_SCOPE": "raises_at_import.x"},
-        {"NEARDUP_ITEM_FIELDS": {"raises_at_import.Item": ["text"]}},
-        {"NEARDUP_EXTRACTOR": "raises_at_import.extract"},
-        {"NEARDUP_FEATURES": {"segmenter": "raises_at_import.x"}},
-        {"NEARDUP_FEATURES": {"segmenter": "raises_when_called.Thing"}},
-    ],
-)
-async def test_not_configured_by_code_of_the_user_stops_at_start(site, crawl, pages, broken_module, settings):
-    """Not a crawl without detection, and a line among hundreds in the log."""
-    with pytest.raises(NearDupError, match="no database"):
-        await crawl(pages, settings, urls=[site.article("/a")])
-    assert not site.hits
-
-
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
         ("NEARDUP_POLCIY", "NEARDUP_POLICY"),
         ("NEARDUPE_POLICY", "NEARDUP_POLICY"),
         ("NEAR_DUP_DIR", "NEARDUP_DIR"),
-        ("NEARDUPWINDOW", "NEARDUP_WINDOW"),
         ("neardup_report", "NEARDUP_REPORT"),
         ("NEARDUP_XYZ", "NEARDUP_ENABLED, "),
     ],
@@ -141,8 +118,7 @@ def test_a_misspelt_name_stops_the_crawl(name, hint):
 
 
 def test_every_setting_is_documented():
-    documented = set(re.findall(r"^\| `(NEARDUP_\w+)`", DOCS.read_text(), re.MULTILINE))
-    assert documented == set(settings_module.SETTINGS)
+    assert {*re.findall(r"^\| `(NEARDUP_\w+)`", DOCS, re.MULTILINE)} == {*settings_module.SETTINGS}
 
 
 def test_relative_dir_is_in_the_data_folder_of_the_project(tmp_path, monkeypatch):
@@ -157,18 +133,33 @@ def test_relative_dir_is_in_the_data_folder_of_the_project(tmp_path, monkeypatch
         config(dir="seen")
 
 
+@pytest.fixture
+def broken_module(tmp_path, monkeypatch):
+    """The user's code raises, at import or when it is called, what Scrapy takes for the wish not to run."""
+    monkeypatch.syspath_prepend(tmp_path)
+    raises = "from scrapy.exceptions import NotConfigured\n{}raise NotConfigured('no database')"
+    (tmp_path / "raises_at_import.py").write_text(raises.format(""))
+    (tmp_path / "raises_when_called.py").write_text(raises.format("def Thing():\n    "))
+
+
 @pytest.mark.parametrize(
     ("settings", "error"),
     [
         ({"NEARDUP_POLICY": "drop"}, ConfigurationError),
         ({"NEARDUP_EXTRACTOR": "no.such.extractor"}, ExtractorUnavailable),
         ({"NEARDUP_DIR": "/dev/null/index"}, NearDupError),
+        ({"NEARDUP_REPORT": "/dev/null"}, ConfigurationError),
         ({"NEARDUP_FEATURES": {"stop_words": "xx"}}, ConfigurationError),
-        ({"NEARDUP_FEATURES": {"segmenter": "no.such.segmenter"}}, ConfigurationError),
         ({"NEARDUP_TABLES": 10, "NEARDUP_DISTANCE": 7}, ConfigurationError),
+        ({"NEARDUP_SCOPE": lambda url, spider: 7}, ConfigurationError),
+        # Not a crawl without detection, and a line among hundreds in the log.
+        ({"NEARDUP_SCOPE": "raises_at_import.x"}, NearDupError),
+        ({"NEARDUP_ITEM_FIELDS": {"raises_at_import.Item": ["text"]}}, NearDupError),
+        ({"NEARDUP_EXTRACTOR": "raises_at_import.extract"}, NearDupError),
+        ({"NEARDUP_FEATURES": {"segmenter": "raises_when_called.Thing"}}, NearDupError),
     ],
 )
-async def test_bad_settings_stop_at_start(site, crawl, pages, settings, error):
+async def test_bad_settings_stop_at_start(site, crawl, pages, broken_module, settings, error):
     with pytest.raises(error):
         await crawl(pages, settings, urls=[site.article("/a")])
     assert not site.hits
@@ -181,23 +172,12 @@ async def test_a_frozen_program_stops_at_start_and_does_not_start_itself(site, c
     assert not site.hits
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-async def test_every_scheme_crawls(site, crawl, pages, scheme, tmp_path):
-    urls = [site.article("/a", 1), site.article("/b", 1), site.article("/c", 2)]
-    settings = {"NEARDUP_SCHEME": scheme, "NEARDUP_DIR": str(tmp_path / "index"), "CONCURRENT_REQUESTS": 1}
-    first = await crawl(pages, settings, urls=urls)
-    assert (first["unique"], first["duplicate/exact"]) == (2, 1)
-    assert not first.errors
-    again = await crawl(pages, settings, urls=urls)
-    assert (again["revisit"], again["duplicate/exact"]) == (2, 1)
-
-
 async def test_what_is_compared_is_set_by_the_user(site, crawl, pages, text, page):
     """A copy without verification, and by features of the user's own."""
     other_words = " ".join(reversed(text(1).split()))  # the same words, so the same fingerprint
     site.pages["/a"], site.pages["/b"] = page(text(1)), page(other_words)
     urls = [f"{site.url}/a", f"{site.url}/b"]
-    plain = {"NEARDUP_SCHEME": "simhash", "CONCURRENT_REQUESTS": 1}
+    plain = {**ONE_BY_ONE, "NEARDUP_SCHEME": "simhash"}
     for settings, near in (
         ({}, 0),
         ({"NEARDUP_VERIFY": "False"}, 1),
@@ -220,78 +200,37 @@ async def test_index_of_other_parameters_stops_at_start(site, crawl, pages, tmp_
     assert sum(site.hits.values()) == hits
 
 
-def test_components_and_orders_are_those_of_the_docs():
-    rows = re.findall(
-        r"^\| `(\w+)` \| `(scrapy_neardup\.[\w.]+)` \| (\d+) \|", DOCS.read_text(), re.MULTILINE
-    )
+def test_components_are_those_of_the_docs_and_of_the_user():
+    rows = re.findall(r"^\| `(\w+)` \| `(scrapy_neardup\.[\w.]+)` \| (\d+) \|", DOCS, re.MULTILINE)
     assert len(rows) == 4
     settings = Settings()
     before = {name: dict(settings[name]) for name, _, _ in rows}
     Addon().update_settings(settings)
     for name, path, order in rows:
         assert dict(settings[name]) == {**before[name], load_object(path): int(order)}
-
-
-def test_addon_puts_components_and_leaves_those_of_the_user():
     settings = Settings(
         {"DOWNLOADER_MIDDLEWARES": {NearDupDownloaderMiddleware: 800}, "EXTENSIONS": {NearDupExtension: None}}
     )
     Addon().update_settings(settings)
     assert dict(settings["DOWNLOADER_MIDDLEWARES"]) == {NearDupDownloaderMiddleware: 800}
     assert dict(settings["EXTENSIONS"]) == {NearDupExtension: None}
-    assert list(settings["SPIDER_MIDDLEWARES"].values()) == [60]
-    assert list(settings["ITEM_PIPELINES"].values()) == [750]
-
-
-WRONG = {"NEARDUP_DISTANCE": 9}
 
 
 class Some(Spider):
     name = "some"
 
 
-class OfACommand(Some):
-    async def start(self):
-        yield
-
-
-OfACommand.start.__module__ = ParseCommand.__module__
+WRONG = {"NEARDUP_DISTANCE": 9}
 
 
 def crawler(spider, settings):
     return SimpleNamespace(spider=spider and spider(), settings=Settings(settings))
 
 
-@pytest.mark.parametrize(
-    ("program", "error"),
-    [
-        ("/bin/scrapy", SystemExit),
-        ("/usr/lib/python3/scrapy/__main__.py", SystemExit),
-        ("crawl.py", ConfigurationError),
-        ("/a/scrapy/b/__main__.py", ConfigurationError),
-        ("", ConfigurationError),
-    ],
-)
-def test_the_scrapy_command_says_in_one_line_why_it_cannot_start(program, error, monkeypatch):
-    monkeypatch.setattr("sys.argv", [program, "crawl", "some"])
-    with pytest.raises(error, match="NEARDUP_DISTANCE"):
-        NearDupExtension.from_crawler(crawler(Some, WRONG))
-
-
-@pytest.mark.parametrize(
-    ("spider", "settings", "variables"),
-    [
-        (Some, {"NEARDUP_ENABLED": False}, {}),
-        (None, {}, {}),  # as for `scrapy shell`
-        (OfACommand, {}, {}),  # `scrapy fetch`, `view` and `parse` replace the spider's start
-        (Some, {}, {"SCRAPY_CHECK": "true"}),
-    ],
-)
-def test_where_there_is_no_crawl_no_setting_matters(spider, settings, variables, monkeypatch):
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.parametrize("spider", [None, Some])  # none as for `scrapy shell`
+def test_where_detection_is_off_no_setting_matters(spider):
     with pytest.raises(NotConfigured):
-        NearDupExtension.from_crawler(crawler(spider, {**WRONG, **settings}))
+        NearDupExtension.from_crawler(crawler(spider, {**WRONG, "NEARDUP_ENABLED": spider is None}))
 
 
 class Broken:
@@ -312,16 +251,83 @@ async def test_a_crawl_that_fails_before_it_begins_leaves_no_index_open(site, cr
 
 
 def test_a_preset_sets_what_is_not_set():
-    assert (config(preset="shop").budget, config(preset="shop").scope) == (
-        "defer",
-        settings_module.SCOPES["host"],
-    )
+    assert config(preset="shop").budget == "defer"
     assert config(preset="shop", scope="global", budget="skip").budget == "skip"
-    assert config(preset="archive", policy="tag").policy == "tag"
     with pytest.raises(ConfigurationError, match="NEARDUP_PRESET is 'blog': set it to 'news' or"):
         config(preset="blog")
-    text = DOCS.read_text()
     for name, implied in settings_module.PRESETS.items():
         config(preset=name)
-        (row,) = re.findall(rf'^\| `"{name}"` \|.*$', text, re.MULTILINE)
+        (row,) = re.findall(rf'^\| `"{name}"` \|.*$', DOCS, re.MULTILINE)
         assert set(re.findall(r"`(NEARDUP_\w+)", row)) == {*implied}
+
+
+# Rules by URL
+
+
+def test_the_first_rule_that_fits_applies():
+    given = [{"url": r"/news/\d+$", "policy": "tag", "scope": "mine"}, {"url": "/news/", "policy": False}]
+    rules = config(rules=json.dumps(given)).rules
+    found = [rule_for(url, rules) for url in ("/news/1", "/news/x", "/")]
+    assert [getattr(each, "policy", None) for each in found] == ["tag", False, None]
+    assert found[0].scope("any", None) == "mine"
+
+
+@pytest.mark.parametrize("pattern", [SLOW, r"/(\w+\s?)*$", r"(.*a){20}$"])
+def test_a_url_cannot_make_a_pattern_take_long(pattern):
+    rules = config(rules=[{"url": pattern}] * 20).rules
+    started = time.perf_counter()
+    with pytest.raises(TimeoutError):
+        rule_for(f"https://x.example/{'a' * 2000}!", rules)
+    assert time.perf_counter() - started < 1  # `SEARCH_SECONDS`
+
+
+async def test_rules_in_a_crawl(site, crawl, pages):
+    """A URL that takes too long is neither judged by the wrong rule nor stored, and passes."""
+    urls = [site.article(f"/{path}") for path in ("a", "tagged/b", "out/c", "a" * 200 + "!", "page/d", "e")]
+    rules = [
+        {"url": "/tagged/", "policy": "tag"},
+        {"url": "/out/", "policy": False},
+        {"url": "/page/", "policy": "drop_page"},
+        {"url": SLOW, "policy": False},
+    ]
+    urls[0] += "?x"
+    result = await crawl(pages, {**ONE_BY_ONE, "NEARDUP_RULES": rules}, urls=urls)
+    assert result.urls == sorted(urls[:4])
+    counts = ("tagged", "skipped/rule", "dropped/page", "dropped/item", "index/documents")
+    assert [result[name] for name in counts] == [1] * 5
+    assert result.errors == {"neardup/error/rules": 1}
+
+
+async def test_items_of_pages_that_are_switched_off_are_compared(site, crawl, pages, text):
+    """The way for shops: pages are not compared, items are; neither by meta nor by rule this is a failure."""
+
+    class Shop(pages):
+        def parse(self, response):
+            yield {"url": response.url, "name": "Lamp", "text": text(5)}
+
+    urls = [site.article("/a"), site.article("/b")]
+    settings = {**ONE_BY_ONE, "NEARDUP_ITEM_FIELDS": ["name", "text"]}
+    for more, meta in (({"NEARDUP_RULES": [{"url": "", "policy": False}]}, {}), ({}, {"neardup": False})):
+        result = await crawl(Shop, {**settings, **more}, urls=urls, meta=meta)
+        assert (result["checked"], result["item/checked"], result["item/dropped"]) == (0, 2, 1)
+        assert result.errors == {}
+
+
+async def test_pages_of_one_url_are_told_apart_by_the_body_of_the_request(site, crawl, pages, text, tmp_path):
+    """A search page answers two forms with one text, and one with another text."""
+
+    class Forms(pages):
+        async def start(self):
+            for query in ("lamps", "lights", "chairs"):
+                yield FormRequest(site.url + "/search", self.parse, formdata={"q": query})
+
+    bodies = {"lamps": text(1), "lights": text(1), "chairs": text(2)}
+    site.answer = lambda path, body: bodies[body.decode().partition("=")[2]]
+    report = tmp_path / "report.jsonl"
+    result = await crawl(Forms, {**ONE_BY_ONE, "NEARDUP_REPORT": str(report), "NEARDUP_DIR": "seen"})
+    assert (result["unique"], result["duplicate"], result["revisit"]) == (2, 1, 0)
+    (line,) = map(json.loads, report.read_text().splitlines())
+    assert line["url"] != line["match"]
+    assert line["url"].startswith(site.url + "/search#POST-")
+    again = await crawl(Forms, {**ONE_BY_ONE, "NEARDUP_DIR": "seen"})
+    assert (again["revisit"], again["duplicate"]) == (2, 1)

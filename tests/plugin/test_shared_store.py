@@ -83,33 +83,6 @@ async def test_an_index_that_does_not_answer_is_not_waited_for(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", ["drop_items", "drop_page", "tag"])
-async def test_a_crawl_gives_the_same_verdicts_as_with_an_index_on_disk(
-    site, crawl, pages, redis_url, policy
-):
-    urls = [site.article(f"/{number}", seed=number % 7) for number in range(21)]
-    settings = {"NEARDUP_POLICY": policy, "CONCURRENT_REQUESTS": 1}
-    here = await crawl(pages, {**settings, "NEARDUP_DIR": "seen"}, urls=urls)
-    there = await crawl(pages, {**settings, "NEARDUP_STORE": redis_url}, urls=urls)
-    assert there.errors == here.errors == {}
-    for name in (
-        "checked",
-        "unique",
-        "duplicate/exact",
-        "confirmed",
-        "dropped/page",
-        "dropped/item",
-        "tagged",
-    ):
-        assert there[name] == here[name], name
-    assert there["unique"] == 7
-    assert sorted(item["url"] for item in there.items) == sorted(item["url"] for item in here.items)
-    assert there.spider.matches.keys() == here.spider.matches.keys()
-    again = await crawl(pages, {**settings, "NEARDUP_STORE": redis_url}, urls=urls)
-    assert (again["unique"], again["index/documents"]) == (0, 7)
-
-
-@pytest.mark.slow
 async def test_pages_pass_while_the_server_is_away_and_it_is_used_again_when_it_is_back(
     site, crawl, pages, tmp_path, caplog
 ):

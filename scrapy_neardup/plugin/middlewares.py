@@ -1,4 +1,4 @@
-"""The spider middleware: it has each page judged before its callback, and each of its items."""
+"""The middlewares: a page is extracted when it is downloaded, judged before its callback, its items after."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, signals
 from scrapy.http import Response
 from scrapy.utils.asyncgen import as_async_generator
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import warn_on_generator_with_return_value
 from scrapy.utils.spider import iterate_spider_output
+from twisted.internet.defer import Deferred, DeferredLock
 from twisted.python.failure import Failure
 
+from scrapy_neardup.extraction import Page as ExtractedPage
+from scrapy_neardup.extraction.fair_queue import FairQueue
+from scrapy_neardup.matching.sites import site_key
+
+from .budget import SkippedRequest
+from .eventloop import result_of, wait_done
 from .extension import NearDupExtension
 from .outcome import NearDuplicateItem, NearDuplicatePage, clear_marks
 from .page import Page
-from .responses import is_for_spider
+from .responses import is_for_spider, skip_reason
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
@@ -25,16 +33,89 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from scrapy_neardup.extraction import Extraction
+
+#: A page has to be extracted within three time limits and so many seconds: it may queue behind other pages.
+GRACE_SECONDS = 5.0
+
+
+class NearDupDownloaderMiddleware:
+    """Has the main text of each HTML page extracted and fingerprinted in a worker process.
+
+    Only a downloader middleware can wait for a worker while the page still counts for
+    ``CONCURRENT_REQUESTS``; but it also sees responses that are no pages, so it decides nothing.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.extension = extension = NearDupExtension.of(crawler)
+        self._timeout = extension.config.extract_timeout
+        # One page more than workers is handed out, so that a worker that is done has the next one at once.
+        self._turns = FairQueue(extension.config.processes + 1, self._timeout)
+        self._loop_lock = DeferredLock()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> Request | None:
+        budget, why = self.extension.budget, None
+        if budget is not None:
+            with self.extension.reporter.fails_open("budget", request.url):
+                why = budget.held(request)
+        if budget is None or why is None:
+            return None
+        later = budget.later(request)
+        self.extension.reporter.held(request.url, "skip" if later is None else "defer", why)
+        if later is None:
+            raise SkippedRequest(f"{request.url} is skipped: {why}")
+        return later
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        with self.extension.reporter.fails_open("extract", response.url):
+            clear_marks(request, response)
+            if is_for_spider(request):
+                page = Page.in_progress[request] = Page(self.extension, "")
+                page.arguments = frozenset(request.cb_kwargs)
+                page.outcome = await self._examine(request, response)
+        return response
+
+    async def _examine(self, request: Request, response: Response) -> Extraction | str:
+        try:
+            reason = skip_reason(request, response, self.extension.config)
+        except TimeoutError:
+            message = f"the patterns of NEARDUP_RULES take too long for {response.url}"
+            self.extension.reporter.failed("rules", message, trace=False)
+            return ""
+        if reason is not None:
+            return f"skipped/{reason}"
+        content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+        return await self._extract(ExtractedPage(response.body, response.url, content_type))
+
+    async def _extract(self, page: ExtractedPage) -> Extraction | str:
+        """Have a worker extract and fingerprint *page*, when it is its site's turn; else return a stat."""
+        decided: Deferred[bool] = Deferred()
+        turn = self._turns.ask(site_key(page.url), decided.callback)
+        seconds, late = 0.0, False
+        try:
+            if not await result_of(decided):
+                return "skipped/slow_site"
+            future = self.extension.workers.submit(page)
+            if not await wait_done(future.add_done_callback, GRACE_SECONDS + 3 * self._timeout):
+                future.cancel()
+                return "error/extract/stuck"
+            extraction = future.result()
+            seconds, late = extraction.seconds, extraction.reason == "timeout"
+            # One page goes on in each turn of the event loop: all together would hold up everything else.
+            await result_of(self._loop_lock.acquire())
+            call_later(0, self._loop_lock.release)
+            return extraction
+        finally:
+            self._turns.end(turn, seconds, late=late)
+
 
 class NearDupSpiderMiddleware:
-    """Asks the index about each page, and applies the policy to duplicates.
+    """Has each page judged before its callback, and its items on their way; see docs/scrapy.md on policies.
 
-    - ``tag`` sets ``response.meta["neardup_match"]`` and the flag ``neardup`` in ``response.flags``.
-    - ``drop_items`` does the same, and drops the items of the page that say what items of the page say that
-      it repeats. Its requests are followed.
-    - ``drop_page`` does not call the callback. The request's errback is called with `NearDuplicatePage`.
-
-    A page that repeats a page in progress waits, before its callback, until the other page is stored or lost.
     If anything fails here, the page passes and a stat ``neardup/error/…`` counts it.
     """
 
@@ -71,9 +152,11 @@ class NearDupSpiderMiddleware:
             if isinstance(output, Request):
                 with self.extension.reporter.fails_open("output", response.url):
                     clear_marks(output)
-                    budget = self.extension.budget
-                    if budget is not None and budget.follows(response.url, output) and page is not None:
-                        page.linked = True
+                    if self.extension.budget is not None:
+                        seen = {} if page is None else page.seen
+                        leads = self.extension.budget.follows(response.url, output, seen)
+                        if page is not None:
+                            page.leads_on |= leads
             yield output
 
     async def _items_of(
@@ -113,7 +196,7 @@ class NearDupSpiderMiddleware:
     def item_dropped(self, item: Any, response: Response | None, exception: Exception) -> None:
         page = self._page(response)
         dropped_here = isinstance(exception, NearDuplicateItem) and exception.page is response
-        if page is not None and not dropped_here:  # items dropped here are not among the passed ones
+        if page is not None and not dropped_here:
             page.item_lost(item, failed=False)
 
     def item_error(self, item: Any, response: Response | None) -> None:
@@ -131,8 +214,7 @@ class NearDupSpiderMiddleware:
 def judge_before_callback(page: Page, response: Response, request: Request, spider: Spider) -> None:
     """Put a function in the place of the request's callback that has the page judged, then calls it.
 
-    ``process_spider_input`` cannot wait, and no spider middleware can see whether the callback comes to its
-    end.
+    ``process_spider_input`` cannot wait, nor does any middleware see whether the callback comes to its end.
     """
     callback: Callable[..., Any] = request.callback or spider._parse
     errback = request.errback
