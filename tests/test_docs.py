@@ -65,7 +65,7 @@ def test_a_script_of_the_reference_prints_what_it_says(script: Script, tmp_path:
 
 
 def test_blocks_are_found() -> None:
-    assert len(scripts("docs/api.md")) >= 9
+    assert len(scripts("docs/api.md")) >= 8
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,7 +54,7 @@ SCOPES: dict[str, Scope] = {
     "host": lambda url, spider: host_of(url),
 }
 
-#: Seconds of processor time after which the search of a URL for a pattern is given up: the pattern is the
+#: Seconds of processor time after which the search of a URL for all patterns is given up: a pattern is the
 #: user's, but a URL is anybody's.
 SEARCH_SECONDS = 0.02
 _RULES = (
@@ -75,9 +76,11 @@ class Rule(NamedTuple):
 
 def rule_for(url: str, rules: Sequence[Rule]) -> Rule | None:
     """Return the first of *rules* whose pattern is found in *url*. Raises TimeoutError if that takes long."""
+    ends = time.thread_time() + SEARCH_SECONDS
     for rule in rules:
         # With concurrent=True other threads would run meanwhile, and their time would count.
-        if rule.pattern.search(url, timeout=SEARCH_SECONDS, concurrent=False):
+        left = max(ends - time.thread_time(), 1e-6)
+        if rule.pattern.search(url, timeout=left, concurrent=False):
             return rule
     return None
 

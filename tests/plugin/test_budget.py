@@ -183,7 +183,7 @@ class Calendar(Shop):
             body = f"<h1>{query['d']}</h1><p>{self.text(found, 30)}</p>{frame}"
             return query["d"], body, [f"/event/{found}"]
         first = date.fromisoformat(query["m"])
-        days = [str(first + timedelta(each)) for each in range(28)]
+        days = [str(first + timedelta(each)) for each in range(31)]
         shown = [each for each in days if each in events]
         links = [f"/day?d={each}" for each in days] + [f"/event/{events[each]}" for each in shown]
         links += [f"/month?m={(first + timedelta(each)).replace(day=1)}" for each in (-1, 31)]

@@ -48,5 +48,12 @@ def test_a_page_is_judged_and_not_kept(doctor, site, tmp_path):
     for _ in range(2):
         code, lines = doctor(settings, "doctor", "--url", site.article("/a"))
         assert code == 0
-        assert [line.split()[0] for line in lines[-3:]] == ["download", "main", "verdict"]
-        assert lines[-1].split()[1] == "unique"
+        assert [line.split()[:2] for line in lines[-3:]] == [
+            ["ok", "download"],
+            ["ok", "main"],
+            ["ok", "verdict"],
+        ]
+        assert lines[-1].split()[2] == "unique"
+    for url in (f"{site.url}/none", "http://127.0.0.1:9/"):
+        code, lines = doctor(settings + "RETRY_ENABLED = False\n", "doctor", "--url", url)
+        assert (code, lines[-1][:22]) == (1, "!! download   failed: ")
