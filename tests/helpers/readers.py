@@ -36,7 +36,6 @@ from scrapy_neardup.index.lmdb.layout import (
     Run,
     decode_block,
     decode_held,
-    decode_logged,
     decode_partition,
     decode_state,
 )
@@ -307,7 +306,7 @@ def block(data: bytes, folder: Path) -> Any:
 
 @_reader("logged", 3700)
 def logged(data: bytes, folder: Path) -> Any:
-    found = decode_logged(data, small_header())
+    found = decode_block(data, small_header(), keys=small_header().keys)
     return found.keys.tobytes(), found.records.tobytes(), found.urls
 
 

@@ -19,7 +19,6 @@ from scrapy_neardup.index.lmdb.layout import (
     State,
     encode_block,
     encode_held,
-    encode_logged,
     encode_partition,
     encode_state,
 )
@@ -102,7 +101,8 @@ def _of_indexes() -> Iterator[tuple[str, bytes]]:
     runs = (Run(0, 0, 20, 20, 2), Run(1, 20, 40, 19, 0))
     yield "state", encode_state(State(40, 20, runs, 2, 1))
     yield "block", encode_block(documents.stored, b"")
-    yield "logged", encode_logged(documents.take(slice(0, 3)), b"")
+    few = documents.take(slice(0, 3))
+    yield "logged", encode_block(few.stored, b"", few.keys)
     keys = np.sort(np.arange(40, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(4))
     yield "partition", encode_partition(Entries(keys, np.arange(40, dtype=np.uint32)), 4, b"")
     yield "held", encode_held(np.arange(100) % 7 > 0)

@@ -128,7 +128,7 @@ def delete(name: str, *, last: bool = False) -> Change:
 
 def repeat_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
     stored = decode_block(bytes(transaction.get(number_key(0), db=databases["documents"])), HEADER)
-    transaction.put(number_key(1), encode_block(stored, number_key(1)), db=databases["documents"])
+    transaction.put(number_key(1), encode_block(stored.stored, number_key(1)), db=databases["documents"])
 
 
 def change_entries(change: Callable[[Any, Any], tuple[Any, Any]]) -> Change:

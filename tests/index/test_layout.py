@@ -19,11 +19,9 @@ from scrapy_neardup.index.lmdb.layout import (
     block_size,
     change_dead,
     decode_block,
-    decode_logged,
     decode_partition,
     decode_state,
     encode_block,
-    encode_logged,
     encode_partition,
     encode_state,
     read_dead,
@@ -57,9 +55,10 @@ def documents(urls: list[str], header: Header) -> Documents:
 @examples(50)
 def test_a_block_comes_back(urls: list[str], header: Header, data: st.DataObject) -> None:
     new = documents(urls, header)
-    log, block = encode_logged(new, KEY), encode_block(new.stored, KEY)
+    log, block = encode_block(new.stored, KEY, new.keys), encode_block(new.stored, KEY)
     assert block_size(block) == block_size(log) == len(urls)
-    logged, stored = decode_logged(log, header, check=KEY), decode_block(block, header, check=KEY)
+    logged = decode_block(log, header, keys=header.keys, check=KEY)
+    stored = decode_block(block, header, check=KEY)
     assert np.array_equal(logged.keys, new.keys)
     for found in (logged, stored):
         assert (found.urls, found.notes) == (urls, new.notes)
@@ -74,20 +73,20 @@ def test_a_block_comes_back(urls: list[str], header: Header, data: st.DataObject
 def test_damage_of_a_block_is_found_and_takes_no_memory() -> None:
     """Where no checksum is verified, the flip of one bit makes two thousand million documents of one."""
     new = documents(["a"], HEADER)
-    for data, decode in (
-        (encode_block(new.stored, KEY), decode_block),
-        (encode_logged(new, KEY), decode_logged),
+    for data, keys in (
+        (encode_block(new.stored, KEY), 0),
+        (encode_block(new.stored, KEY, new.keys), HEADER.keys),
     ):
         for count in (1 << 31, 1 << 20, 4_000):
             tracemalloc.start()
             with pytest.raises(IndexCorrupted, match="cannot be read"):
-                decode(data[:4] + count.to_bytes(4, "little") + data[8:], HEADER)
+                decode_block(data[:4] + count.to_bytes(4, "little") + data[8:], HEADER, keys=keys)
             _, peak = tracemalloc.get_traced_memory()
             tracemalloc.stop()
             assert peak < 1 << 20
         for broken, key in ((data[:-1] + bytes([data[-1] ^ 1]), KEY), (data, b"another")):
             with pytest.raises(IndexCorrupted, match="checksum"):
-                decode(broken, HEADER, check=key)
+                decode_block(broken, HEADER, keys=keys, check=key)
 
 
 #: Keys that crowd at the ends of the range, or anywhere.

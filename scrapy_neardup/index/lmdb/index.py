@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index.header import decoding
 from scrapy_neardup.index.memory import LocalIndex
+from scrapy_neardup.index.search import closest, search_all
 
 from .compaction import merge_all
 from .directory import shared_use, translated, write_sidecar
 from .environment import DEFAULT, Environment
 from .layout import open_header
 from .memtable import Memtable
+from .search import search_near, search_one, with_key
 from .snapshot import reading
 from .writer import Writer, append
 
@@ -84,13 +87,25 @@ class LmdbIndex(LocalIndex):
             yield
 
     def _near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
-        return self._memtable.near(family, keys, distance)
+        def search(some: NDArray[np.uint64]) -> Iterator[Matches]:
+            yield from search_near(self._memtable.snapshot, family, some, distance)
+            yield from self._columns.near(family, some, distance)
+
+        with decoding("A partition"):
+            return search_all(search, keys)
 
     def _with_key(self, family: int, key: int, limit: int) -> set[int]:
-        return self._memtable.with_key(family, key, limit)
+        with decoding("A partition"):
+            older = with_key(self._memtable.snapshot, family, key, limit)
+        return older | self._columns.with_key(family, key)
 
     def _closest(self, lookup: Lookup, key: NDArray[np.uint64]) -> Met:
-        return self._memtable.closest(lookup, key)
+        family, distance, *_, compared = lookup
+        snapshot = self._memtable.snapshot
+        with decoding("A partition"):
+            in_runs, narrowed = search_one(snapshot, family, int(key[0]), distance, compared)
+        parts = [*in_runs, *self._columns.near(family, key, distance)]
+        return closest(parts, lookup.nearest, snapshot.dead)._replace(narrowed=narrowed)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock, self._translated():

@@ -295,15 +295,20 @@ _HEAD = struct.Struct("<III")
 _MOST_PACKED = 1032
 
 
-def encode_block(documents: Stored, key: bytes) -> bytes:
-    """Return the bytes of a block of a run, to be stored under *key*: *documents* without their keys."""
-    keyless = Documents(np.empty((0, len(documents.urls)), np.uint64), *documents)
-    return _encode(keyless, CHUNK, RUN_LEVEL, key)
+def encode_block(documents: Stored, key: bytes, keys: NDArray[np.uint64] | None = None) -> bytes:
+    """Return the bytes of a block to be stored under *key*: of a run, or with *keys* of the log.
 
-
-def encode_logged(documents: Documents, key: bytes) -> bytes:
-    """Return the bytes of a block of the log, to be stored under *key*: *documents* with their keys."""
-    return _encode(documents, len(documents.urls), LOG_LEVEL, key)
+    It has a head, where each chunk of documents ends (uint32[chunks]), and the chunks.
+    """
+    count = len(documents.urls)
+    size, level = (CHUNK, RUN_LEVEL) if keys is None else (count, LOG_LEVEL)
+    filed = np.empty((0, count), np.uint64) if keys is None else keys
+    whole = Documents(filed, *documents)
+    parts = [whole.take(slice(start, start + size)) for start in range(0, count, size or 1)]
+    chunks = [zlib.compress(_pack(part), level) for part in parts]
+    ends = np.cumsum([len(chunk) for chunk in chunks], dtype=np.uint32)
+    body = b"".join((_HEAD.pack(0, count, size)[_SUM.size :], ends.tobytes(), *chunks))
+    return _SUM.pack(zlib.crc32(body, zlib.crc32(key))) + body
 
 
 def decode_block(
@@ -311,37 +316,34 @@ def decode_block(
     header: Header,
     rows: NDArray[np.int64] | None = None,
     *,
+    keys: int = 0,
     check: bytes | None = None,
-) -> Stored:
-    """Return copies of *rows* (int64[n], ascending) of a block of a run, or of all its documents.
+) -> Documents:
+    """Return copies of *rows* (int64[n], ascending) of a block, or of all its documents, which have *keys*.
 
     Raises `IndexCorrupted` if it cannot be decoded or does not match the checksum under the key *check*.
     """
-    with decoding("A block of documents"):
-        return _decode(data, header, 0, rows, check).stored
-
-
-def decode_logged(data: bytes | memoryview, header: Header, *, check: bytes | None = None) -> Documents:
-    """Return copies of all documents of a block of the log, as `decode_block` does."""
-    with decoding("A block of the log"):
-        return _decode(data, header, header.keys, None, check)
+    with decoding("A block of the log" if keys else "A block of documents"):
+        checksum, count, size = _HEAD.unpack_from(data)
+        if check is not None and zlib.crc32(memoryview(data)[_SUM.size :], zlib.crc32(check)) != checksum:
+            raise ValueError("it does not match its checksum")
+        if count * (8 * keys + header.dtype.itemsize) > _MOST_PACKED * len(data):
+            raise ValueError("it is too short for its documents")
+        ends = np.frombuffer(data, np.uint32, -(-count // size) if count else 0, _HEAD.size).tolist()
+        first, begins = _HEAD.size + 4 * len(ends), [0, *ends]
+        wanted = np.arange(count) if rows is None else rows
+        chunks = wanted // (size or 1)
+        parts = [Documents(np.empty((keys, 0), np.uint64), np.empty(0, header.dtype), [], [])]
+        for chunk in dict.fromkeys(chunks.tolist()):
+            packed = zlib.decompress(data[first + begins[chunk] : first + ends[chunk]])
+            some, total = wanted[chunks == chunk] - chunk * size, min(size, count - chunk * size)
+            parts.append(_unpack(packed, header, keys, total, some))
+        return Documents.concatenate(parts)
 
 
 def block_size(data: bytes | memoryview) -> int:
     """Return how many documents a block has. Raises struct.error if it is cut short."""
     return int(_HEAD.unpack_from(data)[1])
-
-
-def _encode(documents: Documents, size: int, level: int, key: bytes) -> bytes:
-    """Return a head, where each chunk of *size* documents ends (uint32[chunks]), and the chunks."""
-    count = len(documents.urls)
-    chunks = [
-        zlib.compress(_pack(documents.take(slice(start, start + size))), level)
-        for start in range(0, count, size or 1)
-    ]
-    ends = np.cumsum([len(chunk) for chunk in chunks], dtype=np.uint32)
-    body = b"".join((_HEAD.pack(0, count, size)[_SUM.size :], ends.tobytes(), *chunks))
-    return _SUM.pack(zlib.crc32(body, zlib.crc32(key))) + body
 
 
 def _pack(documents: Documents) -> bytes:
@@ -353,48 +355,22 @@ def _pack(documents: Documents) -> bytes:
     return b"".join((keys.tobytes(), columns.tobytes(), lengths.tobytes(), *texts))
 
 
-def _decode(
-    data: bytes | memoryview, header: Header, keys: int, rows: NDArray[np.int64] | None, check: bytes | None
-) -> Documents:
-    """Return *rows* of a block whose documents have so many *keys*."""
-    checksum, count, size = _HEAD.unpack_from(data)
-    if check is not None and zlib.crc32(memoryview(data)[_SUM.size :], zlib.crc32(check)) != checksum:
-        raise ValueError("it does not match its checksum")
-    width = header.dtype.itemsize
-    if count * (8 * keys + width) > _MOST_PACKED * len(data):
-        raise ValueError("it is too short for its documents")
-    ends = np.frombuffer(data, np.uint32, -(-count // size) if count else 0, _HEAD.size).tolist()
-    first, begins = _HEAD.size + 4 * len(ends), [0, *ends]
-    filed, records, urls, notes = [np.empty((keys, 0), np.uint64)], [], list[str](), list[bytes]()
-    wanted = np.arange(count) if rows is None else rows
-    chunks = (wanted // size).tolist() if count else []
-    borders = [place for place, chunk in enumerate(chunks) if not place or chunk != chunks[place - 1]]
-    for start, stop in pairwise([*borders, len(chunks)]):
-        chunk = chunks[start]
-        some = wanted[start:stop] - chunk * size
-        packed = zlib.decompress(data[first + begins[chunk] : first + ends[chunk]])
-        # As `_pack` has put them together.
-        total = min(size, count - chunk * size)
-        place = 8 * keys * total
-        if keys:
-            filed.append(np.frombuffer(packed, np.uint64, keys * total).reshape(keys, total)[:, some])
-        columns = np.frombuffer(packed, np.uint8, width * total, place).reshape(width, total)
-        records.append(columns[:, some].T.tobytes())
-        place += columns.size
-        lengths = np.frombuffer(packed, np.uint32, 2 * total, place).tolist()
-        spans = [*accumulate(lengths, initial=place + 8 * total)]
-        if spans[-1] != len(packed):
-            raise ValueError("it is cut short")
-        for row in some.tolist():
-            urls.append(packed[spans[row] : spans[row + 1]].decode("utf-8", "surrogatepass"))
-            notes.append(packed[spans[total + row] : spans[total + row + 1]])
-    together = np.frombuffer(b"".join(records), header.dtype if width else np.uint8).copy()
-    return Documents(
-        np.concatenate(filed, axis=1) if keys else np.empty((0, len(urls)), np.uint64),
-        together if width else np.empty(len(urls), header.dtype),
-        urls,
-        notes,
-    )
+def _unpack(packed: bytes, header: Header, keys: int, total: int, rows: NDArray[np.int64]) -> Documents:
+    """Return *rows* of the *total* documents that `_pack` was given."""
+    width, place = header.dtype.itemsize, 8 * keys * total
+    filed = np.frombuffer(packed, np.uint64, keys * total).reshape(keys, total)
+    columns = np.frombuffer(packed, np.uint8, width * total, place).reshape(width, total)
+    records = np.empty(len(rows), header.dtype)
+    if width:
+        records[:] = np.frombuffer(columns[:, rows].T.tobytes(), header.dtype)
+    place += columns.size
+    lengths = np.frombuffer(packed, np.uint32, 2 * total, place).tolist()
+    spans = [*accumulate(lengths, initial=place + 8 * total)]
+    if spans[-1] != len(packed):
+        raise ValueError("it is cut short")
+    texts = [packed[begin:end] for begin, end in pairwise(spans)]
+    urls = [texts[row].decode("utf-8", "surrogatepass") for row in rows.tolist()]
+    return Documents(filed[:, rows], records, urls, [texts[total + row] for row in rows.tolist()])
 
 
 # Partitions of tables

@@ -8,24 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from scrapy_neardup.index.header import decoding
 from scrapy_neardup.index.memory import Columns
 from scrapy_neardup.index.protocol import Stored
-from scrapy_neardup.index.search import closest, search_all
 
 from .layout import State
-from .search import search_near, search_one, with_key
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Documents, Lookup
+    from scrapy_neardup.index.protocol import Documents
     from scrapy_neardup.index.reservation import Reservation
-    from scrapy_neardup.index.search import Matches, Met
 
     from .environment import Environment
 
@@ -46,7 +42,7 @@ class Memtable:
     A new document is *pending* under a temporary, negative number. Once it is confirmed, it is *queued*. It
     goes to the log with a *group*, whose commit gives it its number. It leaves when a run holds it. Documents
     that other processes have committed to the log come in by `look`. All methods need the lock of the
-    environment. Those that read raise `IndexCorrupted`.
+    environment.
     """
 
     def __init__(self, environment: Environment, header: Header) -> None:
@@ -120,33 +116,6 @@ class Memtable:
         self.snapshot.hide({number for number in self.removals if number >= 0})
 
     # Reading
-
-    def near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
-        """Return the documents of a *family* within *distance* bits of one of *keys* (uint64[n])."""
-
-        def search(some: NDArray[np.uint64]) -> Iterator[Matches]:
-            yield from search_near(self.snapshot, family, some, distance)
-            yield from self.columns.near(family, some, distance)
-
-        with decoding("A partition"):
-            return search_all(search, keys)
-
-    def with_key(self, family: int, key: int, limit: int) -> set[int]:
-        """Return the documents that have *key*; see `LocalIndex` for *limit*."""
-        newest = self.columns.with_key(family, key)
-        with decoding("A partition"):
-            older = with_key(self.snapshot, family, key, limit)
-        return older | newest if newest else older
-
-    def closest(self, lookup: Lookup, key: NDArray[np.uint64]) -> Met:
-        """Look up one key (uint64[1]) within the bounds of *lookup*."""
-        family, distance, *_, compared = lookup
-        with decoding("A partition"):
-            in_runs, narrowed = search_one(self.snapshot, family, int(key[0]), distance, compared)
-        found = closest(
-            [*in_runs, *self.columns.near(family, key, distance)], lookup.nearest, self.snapshot.dead
-        )
-        return found._replace(narrowed=True) if narrowed else found
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """Return what is stored of *documents* (int64[n]), in their order."""

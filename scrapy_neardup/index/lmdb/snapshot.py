@@ -18,7 +18,6 @@ from .layout import (
     State,
     block_size,
     decode_block,
-    decode_logged,
     decode_partition,
     decode_state,
     key_number,
@@ -148,7 +147,7 @@ class Snapshot:
                 if not start <= number < stop:
                     raise damaged(f"Document {number} is missing")
                 end = int(np.searchsorted(wanted, stop))
-                parts.append(decode_block(cursor.value(), self.header, wanted[place:end] - start))
+                parts.append(decode_block(cursor.value(), self.header, wanted[place:end] - start).stored)
                 place = end
         stored = Stored.concatenate(parts)
         return stored.take(np.argsort(order, kind="stable")) if len(order) > 1 else stored
@@ -161,7 +160,7 @@ class Snapshot:
         for number, value in self._values("documents", start):
             if number >= min(stop, self.state.flushed):
                 break
-            yield number, decode_block(value, self.header, check=number_key(number))
+            yield number, decode_block(value, self.header, check=number_key(number)).stored
         for number, documents in self.log(max(start, self.state.flushed)):
             if number >= stop:
                 break
@@ -173,7 +172,7 @@ class Snapshot:
         Raises `IndexCorrupted` for a block that does not match its checksum.
         """
         for number, value in self._values("log", start):
-            yield number, decode_logged(value, self.header, check=number_key(number))
+            yield number, decode_block(value, self.header, keys=self.header.keys, check=number_key(number))
 
     def whole_log(self) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log. Raises `IndexCorrupted` unless they are those that the state names."""

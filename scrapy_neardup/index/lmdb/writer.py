@@ -19,7 +19,7 @@ from scrapy_neardup.index.header import damaged
 
 from .compaction import is_due, maintain
 from .directory import reason, remedy
-from .layout import MAX_DOCUMENTS, change_dead, encode_logged, number_key, read_held, read_state, write_state
+from .layout import MAX_DOCUMENTS, change_dead, encode_block, number_key, read_held, read_state, write_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -49,7 +49,10 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
                 "The index is full (2**32 - 1 documents): start another one (NEARDUP_DIR)."
             )
         if len(documents.urls) and not transaction.put(
-            key, encode_logged(documents, key), append=True, db=environment.databases["log"]
+            key,
+            encode_block(documents.stored, key, documents.keys),
+            append=True,
+            db=environment.databases["log"],
         ):
             raise damaged("The log has documents that its state does not know")
         if removals:
