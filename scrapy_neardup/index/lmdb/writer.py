@@ -48,13 +48,10 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
             raise IndexUnavailable(
                 "The index is full (2**32 - 1 documents): start another one (NEARDUP_DIR)."
             )
-        if len(documents.urls) and not transaction.put(
-            key,
-            encode_block(documents.stored, key, documents.keys),
-            append=True,
-            db=environment.databases["log"],
-        ):
-            raise damaged("The log has documents that its state does not know")
+        if len(documents.urls):
+            block = encode_block(documents.stored, key, documents.keys)
+            if not transaction.put(key, block, append=True, db=environment.databases["log"]):
+                raise damaged("The log has documents that its state does not know")
         if removals:
             # np.unique imports more of NumPy when it is first used, which takes 0.1 s.
             numbers = np.array(sorted(set(removals)), np.int64)
