@@ -16,7 +16,7 @@ from scrapy_neardup.index import Documents, FingerprintIndex, Header, LmdbIndex,
 from scrapy_neardup.index.lmdb.commands import check
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import State, write_state
-from scrapy_neardup.index.lmdb.search import search_near
+from scrapy_neardup.index.lmdb.snapshot import search_near
 from scrapy_neardup.index.search import search_all
 from scrapy_neardup.index.tables import LAYOUTS, Family, PermutedTables
 

@@ -15,8 +15,7 @@ import pytest
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.lmdb.commands import check as problems
-from scrapy_neardup.index.lmdb.memtable import Memtable
-from scrapy_neardup.index.lmdb.writer import append
+from scrapy_neardup.index.lmdb.writer import Memtable, append
 
 from .consistency import check
 from .small import HEADER, SMALL, documents

@@ -93,10 +93,7 @@ def merge_all(environment: Environment, header: Header) -> Iterator[None]:
 
 @contextlib.contextmanager
 def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool]:
-    """Hold the lock of the one thread of one process that maintains the index; yields whether it is held.
-
-    If it is taken, this yields False, or waits for it with *wait*.
-    """
+    """Hold the lock of the maintenance; yields False if it is taken, or waits for it with *wait*."""
     if not environment.compaction_lock.acquire(blocking=wait):
         yield False
         return
@@ -114,10 +111,7 @@ def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool
 
 
 def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the newest of *runs* that have to be merged so that each is twice as large as all newer ones.
-
-    These are several or none.
-    """
+    """Return the newest of *runs* to be merged so that each is twice as large as all newer ones, or none."""
     start, newer = len(runs), 0
     for place in range(len(runs) - 1, -1, -1):
         if newer and runs[place].documents < 2 * newer:
@@ -293,11 +287,7 @@ def _merged(reader: Snapshot, runs: Sequence[Run], merged: Run, held: NDArray[np
 
 
 def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: int, bits: int) -> Entries:
-    """Return the entries that *run* has in the range of a *partition* of a table cut by *bits*.
-
-    The run itself may be cut by more bits or by fewer: a merged run that leaves out removed documents can be
-    smaller than one of its parts.
-    """
+    """Return the entries of *run* in the range of a *partition* of a table that is cut by *bits*."""
     cut, low = run.cut(family), partition << (64 - bits)
     high = low | ((1 << (64 - bits)) - 1)
     numbers = range(low >> (64 - cut), (high >> (64 - cut)) + 1)

@@ -25,13 +25,12 @@ from .compaction import merge_all
 from .directory import shared_use, translated, write_sidecar
 from .environment import DEFAULT, Environment
 from .layout import open_header
-from .memtable import Memtable
-from .search import search_near, search_one, with_key
-from .snapshot import reading
-from .writer import Writer, append
+from .snapshot import reading, search_near, search_one, with_key
+from .writer import Memtable, Writer, append
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -67,6 +66,8 @@ class LmdbIndex(LocalIndex):
         #: How many have opened it and not closed it.
         self.users = 1
         self._closed = False
+        #: The temporary number that was handed out last.
+        self._serial = 0
         where = Path(tempfile.gettempdir()) if path is None else path
         with translated(where, "opened"), contextlib.ExitStack() as undo:
             if path is not None:
@@ -104,7 +105,7 @@ class LmdbIndex(LocalIndex):
         snapshot = self._memtable.snapshot
         with decoding("A partition"):
             in_runs, narrowed = search_one(snapshot, family, int(key[0]), distance, compared)
-        parts = [*in_runs, *self._columns.near(family, key, distance)]
+        parts = [in_runs, *self._columns.near(family, key, distance)]
         return closest(parts, lookup.nearest, snapshot.dead)._replace(narrowed=narrowed)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
@@ -112,7 +113,8 @@ class LmdbIndex(LocalIndex):
             return self._memtable.fetch(documents)
 
     def _number(self) -> int:
-        return self._memtable.number()
+        self._serial -= 1
+        return self._serial
 
     def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
         self._memtable.queue.append(document)
@@ -165,11 +167,9 @@ class LmdbIndex(LocalIndex):
                 **self._writer.counts,
             }
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[Snapshot]:
-        """Yield a snapshot of its own of what is committed, for checks and audits."""
-        with reading(self._environment, self.header) as reader:
-            yield reader
+    def reading(self) -> AbstractContextManager[Snapshot]:
+        """Return a snapshot of its own of what is committed, for checks and audits."""
+        return reading(self._environment, self.header)
 
     def close(self) -> None:
         """Write what is confirmed, and if this is the last user, drop what is pending, and close.
