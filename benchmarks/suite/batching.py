@@ -48,7 +48,7 @@ def building(form: Form, stored: NDArray[np.uint64]) -> Finding:
     found = interleave(form.repeats if size < 10**7 else REPEATS if size < 10**8 else 1, tasks)
     shutil.rmtree(path)
     against = (f"{PEER} add", found["faiss"]) if "faiss" in found else ("", ())
-    goal = Goal(1e6) if size >= 10**6 else None
+    goal = Goal(5e5) if size >= 10**6 else None
     note = "ours is on disk when it is done, merges included"
     return Finding("building an index", size, "fingerprints/s", found["ours"], *against, goal, note)
 
