@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import ne
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +32,5 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.integer]) -> NDArray[n
 
 def text_places(texts: Sequence[str] | Sequence[bytes]) -> NDArray[np.int64]:
     """Return the place of each text among all different ones, sorted; int64[n]."""
-    order = sorted(range(len(texts)), key=texts.__getitem__)
-    ordered = [texts[row] for row in order]
-    new = np.fromiter(map(ne, ordered[1:], ordered), bool, max(len(order) - 1, 0))
-    found = np.zeros(len(texts), np.int64)
-    found[order[1:]] = np.cumsum(new)
-    return found
+    numbers = {text: place for place, text in enumerate(sorted({*texts}))}
+    return np.array([numbers[text] for text in texts], np.int64)

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from scrapy_neardup import Detector
 from scrapy_neardup.audit import audit
 from scrapy_neardup.cli import main
-from tests.audit.corpora import edited, text
+from tests.audit.corpora import edited, feed, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,9 +29,8 @@ DOCUMENTS = [
 
 def labelled(folder: Path, rows: list[dict[str, Any]], table: list[tuple[str, ...]]) -> tuple[Path, Path]:
     """Audit *rows*, and write a *table* of pairs."""
-    feed, pairs = folder / "docs.jl", folder / "pairs.tsv"
-    feed.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with audit(feed, folder / "audit", extractor="plain", seed=0):
+    pairs = folder / "pairs.tsv"
+    with audit(feed(folder / "docs.jl", rows), folder / "audit", extractor="plain", seed=0):
         pass
     pairs.write_text("\n".join("\t".join(row) for row in table) + "\n")
     return pairs, folder / "audit"

@@ -17,7 +17,7 @@ from importlib.resources import files
 from itertools import islice, pairwise
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 SCRIPTS = ("dom", "unpack", "diff", "comparison", "clusters")
 #: Characters kept of a title, of a text, and of what stands in a cell.
 LONGEST_TITLE, LONGEST_TEXT, LONGEST = 200, 20_000, 300
-#: Rows of a table.
-ROWS = 100
+#: How much a report holds, so that a browser opens it at once: pages of clusters that are listed, and of
+#: these those of any one cluster; rows of a table; bytes of the file, and of these those for texts.
+PAGES, OF_CLUSTER, ROWS, SIZE, TEXTS = 100_000, 100, 100, 9_000_000, 2_000_000
 #: Times are known up to here, in seconds since 1970.
 LAST_SECOND = 2**32
 #: The parts of a bar: verdicts, and what they are called.
@@ -50,30 +51,18 @@ _PARTS = {
 }  # fmt: skip
 
 
-class Limits(NamedTuple):
-    """How much a report holds, so that a browser opens it at once."""
-
-    #: Pages of clusters that are listed, and of these pages those of any one cluster.
-    pages: int = 100_000
-    of_cluster: int = 100
-    #: Bytes of the file, and of these those that are left for texts.
-    size: int = 9_000_000
-    texts: int = 2_000_000
-
-
-def write_report(path: str | os.PathLike[str], audit: Audit, limits: Limits | None = None) -> None:
+def write_report(path: str | os.PathLike[str], audit: Audit) -> None:
     """Write the report of *audit* to the file *path*; the same bytes for the same results.
 
-    What is beyond the *limits* is counted, not listed, and the report says so. Raises OSError.
+    What there is no room for is counted, not listed, and the report says so. Raises OSError.
     """
-    limits = limits or Limits()
     static = files(__package__).joinpath("static")
     style = static.joinpath("report.css").read_text("utf-8")
     program = "\n".join(static.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     program = f'"use strict";\n(() => {{\n{program}}})();\n'
     parts = _parts(audit)
-    rows = _members(audit, limits)
-    room = limits.size - limits.texts - len(style) - len(program) - sum(map(len, parts.values()))
+    rows = _members(audit)
+    room = SIZE - TEXTS - len(style) - len(program) - sum(map(len, parts.values()))
     blocks = list(_blocks("pages", _listed(audit, rows), 1000, room))
     rows = rows[: blocks[-1][0] if blocks else 0]
     head = Template(static.joinpath("report.html").read_text("utf-8")).substitute(
@@ -86,7 +75,7 @@ def write_report(path: str | os.PathLike[str], audit: Audit, limits: Limits | No
         written = sum(map(file.write, pieces))
         ends = []
         texts = (text[:LONGEST_TEXT] if text else None for text in map(audit.text, rows.tolist()))
-        for end, piece in _blocks("texts", texts, 50, limits.size - written):
+        for end, piece in _blocks("texts", texts, 50, SIZE - written):
             file.write(piece)
             ends.append(end)
         file.write(_block("text-ends", ends) + "</body>\n</html>\n")
@@ -199,11 +188,11 @@ def _cell(head: str, value: object) -> str:
     return f'<td data-column="{head}">{shown}</td>'
 
 
-def _members(audit: Audit, limits: Limits) -> NDArray[np.int64]:
+def _members(audit: Audit) -> NDArray[np.int64]:
     """Return the rows of the pages to list: of the largest clusters first, the canonical page first."""
     rows = clustered(audit.pages)
     labels = audit.pages["cluster"][rows]
-    found: NDArray[np.int64] = rows[places(labels) < limits.of_cluster][: limits.pages]
+    found: NDArray[np.int64] = rows[places(labels) < OF_CLUSTER][:PAGES]
     return found
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import sync_playwright
 
-from scrapy_neardup.audit.output.report import Limits, write_report
+from scrapy_neardup.audit.output.report import write_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,9 +86,9 @@ def open_report(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Open
     """Write a report and open it from disk; afterwards nothing may have been complained of or requested."""
     reports: list[Opened] = []
 
-    def open_it(data: Audit, limits: Limits | None = None, **context: object) -> Opened:
+    def open_it(data: Audit, **context: object) -> Opened:
         path = tmp_path / f"report{len(reports)}.html"
-        write_report(path, data, limits)
+        write_report(path, data)
         page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
         opened = Opened(page, path)
         reports.append(opened)

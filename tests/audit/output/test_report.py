@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from scrapy_neardup.audit.output.report import Limits, write_report
+from scrapy_neardup.audit.output import report as written
+from scrapy_neardup.audit.output.report import write_report
 
 from .crawl import HOSTILE, RTL, audit_of, empty_crawl, hostile_crawl, large_crawl, small_crawl, text
 
@@ -64,24 +65,29 @@ def test_pages_of_clusters_with_their_texts(tmp_path: Path) -> None:
     assert 'class="note">So that' not in path.read_text()
 
 
-def test_most_of_a_huge_cluster_is_left_out_and_its_canonical_page_is_not(tmp_path: Path) -> None:
+def test_most_of_a_huge_cluster_is_left_out_and_its_canonical_page_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     urls, path = [f"https://a.example/{i}" for i in range(9)], tmp_path / "report.html"
     data = audit_of(urls, [1, 0, 0, 0, 0, 0, 1, -1, -1], ["unique"] * 9, [], ["t"] * 9)
     data.clusters["canonical"][0] = 4
     data.pages["canonical"][1:6] = 4
     data.pages["rank"][4] = -1
-    write_report(path, data, Limits(of_cluster=3))
+    monkeypatch.setattr(written, "OF_CLUSTER", 3)
+    write_report(path, data)
     assert [page[0][-1] for page in joined(path, "pages")] == ["4", "1", "2", "0", "6"]
     assert "lists 5 of 7 pages of clusters, in 2 of 2 clusters" in path.read_text()
 
 
 @pytest.mark.parametrize("what", ["addresses", "texts"])
-def test_the_size_is_bounded(tmp_path: Path, what: str) -> None:
+def test_the_size_is_bounded(tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     dice, data, path = np.random.default_rng(0), large_crawl(1_000), tmp_path / "report.html"
     if what == "addresses":
         data.pages["url"] = [f"https://a.example/{dice.bytes(200).hex()}" for _ in data.pages]
     data = with_texts(data, lambda page: dice.bytes(5_000).hex())
-    write_report(path, data, Limits(size=2_500_000, texts=1_500_000))
+    monkeypatch.setattr(written, "SIZE", 2_500_000)
+    monkeypatch.setattr(written, "TEXTS", 1_500_000)
+    write_report(path, data)
     assert 2_000_000 < path.stat().st_size < 2_500_000
     assert (len(joined(path, "pages")) < 3_600) == (what == "addresses")
 
@@ -116,9 +122,13 @@ def test_nothing_to_show(open_report: Open) -> None:
 
 
 @in_browser
-def test_figures_are_of_all_pages_whatever_is_listed(open_report: Open) -> None:
+def test_figures_are_of_all_pages_whatever_is_listed(
+    open_report: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = large_crawl(300)
-    every, some = open_report(data), open_report(data, limits=Limits(pages=500))
+    every = open_report(data)
+    monkeypatch.setattr(written, "PAGES", 500)
+    some = open_report(data)
     assert [some.rows(name) for name in ("Host", "Cause")] == [every.rows(name) for name in ("Host", "Cause")]
     assert some.page.inner_text(".totals") == every.page.inner_text(".totals")
     assert "lists 500 of 1,250 pages of clusters" in some.page.inner_text(".note >> nth=0")
