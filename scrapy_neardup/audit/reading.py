@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from scrapy_neardup import extraction
 
 from .signing import Filer, Unsigned, spread
-from .sources import find_sources, read_source
+from .sources import Source, read_source
 from .sources.records import BrokenRecord, Options, Origin, Skipped
 from .sources.responses import read_head
 from .store import StoredPage
@@ -105,9 +105,8 @@ class Reader:
         options = Options(settings.text_field, settings.url_field, settings.base_url)
         return self._signed(
             (name, record)
-            for name, _ in inputs
-            for source in find_sources([name])
-            for record in read_source(source, options)
+            for name, kind in inputs
+            for record in read_source(Source(Path(name), kind), options)
         )
 
     def signed_records(self, root: str, records: Iterable[Record]) -> Generator[StoredPage, None, None]:

@@ -121,8 +121,9 @@ class Filer:
 
 def packed_text(text: MainText) -> bytes:
     """Return *text* with all its parts in few bytes."""
-    content = "\0".join(part.replace("\0", " ") for part in text)
-    return zlib.compress(content.encode("utf-8", "surrogatepass"), 1)
+    return zlib.compress(
+        "\0".join(part.replace("\0", " ") for part in text).encode("utf-8", "surrogatepass"), 1
+    )
 
 
 def unpacked(packed: bytes) -> MainText:
@@ -155,8 +156,7 @@ def spread(
     parts = _parts(chain(first, rest))
     del first  # which may be large
     if alone:
-        for part in parts:
-            yield from work(part)
+        yield from chain.from_iterable(map(work, parts))
         return
     waiting: deque[Future[list[_Result]]] = deque()
     # Processes that are forked would have the locks of this one's threads.

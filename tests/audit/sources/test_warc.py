@@ -76,20 +76,16 @@ def test_transfer_and_content_encodings(path: Path, html: Any, read: Any) -> Non
 def test_revisits_say_what_they_repeat(path: Path, html: Any, read: Any) -> None:
     same = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"
     unmodified = "http://netpreserve.org/warc/1.0/revisit/server-not-modified"
-    write_warc(
-        path,
-        [
-            *pages(html, 1),
-            record("revisit", "http://b/0", http(b""), WARC_Profile=same, WARC_Payload_Digest="sha1:0"),
-            record("revisit", "http://b/1", b"", WARC_Profile=same, WARC_Refers_To_Target_URI="http://a/0"),
-            record("revisit", "http://a/0", http(b"", "304 Not Modified"), WARC_Profile=unmodified),
-            record(
-                "revisit", "http://b/2", http(b"", Content_Type="image/png"), WARC_Payload_Digest="sha1:9"
-            ),
-            record("revisit", "http://b/robots.txt", http(b""), WARC_Payload_Digest="sha1:8"),
-            record("revisit", "http://b/3", b"", WARC_Profile=same),
-        ],
-    )
+    records = [
+        *pages(html, 1),
+        record("revisit", "http://b/0", http(b""), WARC_Profile=same, WARC_Payload_Digest="sha1:0"),
+        record("revisit", "http://b/1", b"", WARC_Profile=same, WARC_Refers_To_Target_URI="http://a/0"),
+        record("revisit", "http://a/0", http(b"", "304 Not Modified"), WARC_Profile=unmodified),
+        record("revisit", "http://b/2", http(b"", Content_Type="image/png"), WARC_Payload_Digest="sha1:9"),
+        record("revisit", "http://b/robots.txt", http(b""), WARC_Payload_Digest="sha1:8"),
+        record("revisit", "http://b/3", b"", WARC_Profile=same),
+    ]
+    write_warc(path, records)
     contents = read(path)
     assert [(page.url, page.revisit_of) for page in contents.pages[1:]] == [
         ("http://b/0", Revisit("sha1:0", None)),
