@@ -14,7 +14,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import Features
 from scrapy_neardup.index import MemoryIndex
-from tests.helpers.forecasts import weather
+from tests.helpers.short_lines import weather
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

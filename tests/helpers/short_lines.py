@@ -1,4 +1,4 @@
-"""Pages of a site that share a long description and differ in short lines, such as products and jobs."""
+"""Pages of one template: with one description, such as products and jobs, or reports of the weather."""
 
 from __future__ import annotations
 
@@ -81,3 +81,13 @@ class Maker:
             "timetable": [f"{stop} {number(5, 23):02}:{number(0, 59):02} {time}" for stop in self._labels],
             "recipe": [*(f"{number(10, 900)} g {word()}" for _ in range(3)), f"{a}: {number(10, 90)} min"],
         }[self._kind]
+
+
+def weather(dice: random.Random) -> str:
+    """Return a page of a template that has as many numbers as words between them."""
+    return " ".join(
+        f"{day} will be partly cloudy over the county and the coast with a high of {dice.randint(5, 35)} "
+        f"degrees and a low of {dice.randint(-15, 4)} degrees, wind from the west at {dice.randint(1, 60)} "
+        f"km per hour, and a chance of rain of {dice.randint(0, 100)} per cent."
+        for day in ("Today", "Tomorrow", "Wednesday", "Thursday")
+    )
