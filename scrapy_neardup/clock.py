@@ -16,9 +16,5 @@ _LAST = (1 << 32) - 1
 
 
 def now(clock: Callable[[], float] = time.time) -> int:
-    """Return the seconds since 1970, from 0 to 2³² - 1: a clock that says less or more stands still there.
-
-    What is stored under a clock before 1970 expires as soon as the clock is right and there is a window.
-    After 2106 all that is stored is of one second, and none of it expires.
-    """
+    """Return the seconds since 1970, from 0 to 2³² - 1: a clock that says less or more stands still there."""
     return min(max(math.floor(clock()), 0), _LAST)

@@ -117,10 +117,7 @@ def _features(name: str, value: object) -> Features:
 
 
 def parsed(read: Callable[..., Any], *arguments: Any, setting: str = "") -> dict[str, Any]:
-    """Return the metadata of a dataclass field that is a setting, too, under the name *setting* or its own.
-
-    ``read(name, value, *arguments)`` makes the option's value of the setting's.
-    """
+    """Return the metadata of a field that is a setting, too: ``read(name, value, *arguments)`` makes it."""
     return {"setting": setting, "read": lambda name, value: read(name, value, *arguments)}
 
 
@@ -181,8 +178,7 @@ class DetectionOptions:
     def read(cls, get: Callable[[str], object]) -> dict[str, Any]:
         """Return the options that are set, by their names: *get* returns the value of a setting.
 
-        None and the empty string set nothing. Raises `ConfigurationError` for a value that cannot work, in
-        one sentence that names the setting and what to set it to.
+        None and the empty string set nothing. Raises `ConfigurationError` for a value that cannot work.
         """
         given = {name: get(name) for name in cls.settings()}
         return {

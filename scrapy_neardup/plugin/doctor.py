@@ -33,9 +33,8 @@ _LISTS = ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PI
 
 def examine(settings: BaseSettings) -> Iterator[tuple[bool, str]]:
     """Yield a line for each thing that matters, and whether it is as it should be."""
-    on = any(
-        load_object(each) is Addon for each, order in settings.getdict("ADDONS").items() if order is not None
-    )
+    addons = settings.getdict("ADDONS").items()
+    on = any(load_object(each) is Addon for each, order in addons if order is not None)
     yield on, f"add-on     {'on' if on else _why_off()}"
     applied = settings.copy()
     if on:
@@ -52,16 +51,11 @@ def examine(settings: BaseSettings) -> Iterator[tuple[bool, str]]:
     except NearDupError as error:
         yield False, f"settings   {error}"
         return
-    yield (
-        True,
-        f"policy     {options.policy}; revisits: {options.revisits}; preset: {options.preset or 'none'}",
-    )
+    preset = options.preset or "none"
+    yield True, f"policy     {options.policy}; revisits: {options.revisits}; preset: {preset}"
     index = options.store or options.dir or "none is kept: set NEARDUP_DIR to know pages of earlier crawls"
     yield True, f"index      {index}"
-    yield (
-        True,
-        f"extractor  {extractor.identity}, {options.processes} workers, {options.extract_timeout:g} s a page",
-    )
+    yield True, f"extractor  {extractor.identity}, {options.processes} workers"
     yield True, f"report     {options.report or 'none: set NEARDUP_REPORT to see each copy'}"
 
 
@@ -116,13 +110,7 @@ def settings_of_visit(settings: BaseSettings) -> Settings:
     changed = Settings()
     changed.setdict(settings.copy_to_dict(), priority="project")
     folder = CrawlOptions.from_settings(settings).dir
-    changed.setdict(
-        {
-            "JOBDIR": None,
-            "NEARDUP_DIR": folder and str(folder.absolute()),
-            "NEARDUP_RESET": False,
-            "FEEDS": {},
-        },
-        priority="cmdline",
-    )
+    index = folder and str(folder.absolute())
+    own: dict[str, Any] = {"JOBDIR": None, "NEARDUP_DIR": index, "NEARDUP_RESET": False, "FEEDS": {}}
+    changed.setdict(own, priority="cmdline")
     return changed

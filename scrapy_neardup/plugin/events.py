@@ -20,7 +20,7 @@ from . import signals
 from .outcome import NearDuplicateItem, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -46,6 +46,7 @@ _SUMMARY = (
 )  # fmt: skip
 #: How many failures of each kind are logged; the stats count all.
 _SHOWN_FAILURES = 3
+_FAILURE = "Near-duplicate detection of spider %(spider)s failed (%(stage)s) and lets this pass: %(message)s"
 _NO_MORE_FAILURES = " - no more failures of this kind will be shown; the stats count them as neardup/error/…"
 
 logger = logging.getLogger("scrapy_neardup")
@@ -154,43 +155,31 @@ class EventReporter:
                 self._sum_up("item")
 
     def _sum_up(self, what: What) -> None:
-        prefix = f"neardup/{_PREFIXES[what]}"
-        stats: dict[str, Any] = {
-            name.removeprefix(prefix): value
-            for name, value in sorted(self.crawler.stats.get_stats().items())
-            if name.startswith(prefix)
-        }
+        stats = sorted(self.crawler.stats.get_stats().items())
+        found = self._below(stats, f"neardup/{_PREFIXES[what]}")
         told = [
-            f"{stats[name]} {name.rpartition('/')[2].replace('_', ' ')}"
-            for name in _SUMMARY
-            if stats.get(name)
+            f"{found[name]} {name.rpartition('/')[2].replace('_', ' ')}" for name in _SUMMARY if name in found
         ]
         for word, group in (("skipped", "skipped/"), ("failed", "error/")):
-            reasons = {
-                name.removeprefix(group): count for name, count in stats.items() if name.startswith(group)
-            }
+            reasons = self._below(found.items(), group)
             if reasons:
                 why = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
                 told.append(f"{sum(reasons.values())} {word} ({why})")
         message = "Near-duplicate detection of spider %(spider)s: %(count)s %(what)ss judged: %(sum)s"
-        count, said = stats.get("checked", 0), ", ".join(told) or "none"
+        count, said = found.get("checked", 0), ", ".join(told) or "none"
         self.log(logging.INFO, message, count=count, what=what, sum=said)
+
+    @staticmethod
+    def _below(stats: Iterable[tuple[str, Any]], prefix: str) -> dict[str, Any]:
+        return {name.removeprefix(prefix): value for name, value in stats if name.startswith(prefix)}
 
     def _log_failure(self, stage: str, message: str, *, trace: bool) -> None:
         """Log that *stage* has failed; only the first times, since one fault often meets every page."""
         self._failures[stage] += 1
         if self._failures[stage] > _SHOWN_FAILURES:
             return
-        last = self._failures[stage] == _SHOWN_FAILURES
-        self.log(
-            logging.WARNING,
-            "Near-duplicate detection of spider %(spider)s failed (%(stage)s) and lets this pass: "
-            "%(message)s%(more)s",
-            trace=trace,
-            stage=stage,
-            message=message,
-            more=_NO_MORE_FAILURES if last else "",
-        )
+        more = _NO_MORE_FAILURES if self._failures[stage] == _SHOWN_FAILURES else ""
+        self.log(logging.WARNING, _FAILURE + more, trace=trace, stage=stage, message=message)
 
     async def _send(self, signal: object, **arguments: Any) -> None:
         # Scrapy catches and logs what a handler raises, but its logging may raise, too.

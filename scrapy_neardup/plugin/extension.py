@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 _opened: dict[Crawler, Detector] = {}
 #: The indexes that crawls of this process have emptied: the second of two crawls keeps what the first stores.
 _emptied: set[str] = set()
+#: The options that a detector has, too.
+_OF_THE_DETECTOR = (
+    "scheme", "distance", "tables", "threshold", "verified", "features", "min_tokens", "window",
+)  # fmt: skip
 #: Of how many pages it is remembered what they have named as canonical: of those that were met last.
 REMEMBERED = 100_000
 
@@ -44,8 +48,8 @@ REMEMBERED = 100_000
 class NearDupExtension:
     """Opens the index and starts the worker processes when a crawl begins, and closes both when it ends.
 
-    Middlewares and pipeline find here what they share. An error at start-up stops the crawl before its first
-    request, see `scrapy_neardup.errors`. After that the page passes, and a stat counts why.
+    An error at start-up stops the crawl before its first request. After that the page passes, and a stat
+    counts why.
     """
 
     #: How long the last fingerprints may take to reach the disk when the crawl ends.
@@ -139,9 +143,7 @@ class NearDupExtension:
             gc.unfreeze()
         self.reservations.close()
         if not await run_bounded(self._close, self.close_timeout_seconds):
-            self.reporter.failed(
-                "close", f"not done after {self.close_timeout_seconds:.0f} seconds", trace=False
-            )
+            self.reporter.failed("close", f"not done after {self.close_timeout_seconds} seconds", trace=False)
         self.reporter.close()
 
     def names(self, url: str, canonical: str | None) -> None:
@@ -159,10 +161,8 @@ class NearDupExtension:
         if value in POLICIES:
             return value, True
         if value not in (None, True, False):
-            choices = ", ".join(map(repr, POLICIES))
-            self.reporter.failed(
-                "meta", f"meta 'neardup' of {request} is {value!r}: set it to False, {choices}.", trace=False
-            )
+            message = f"meta 'neardup' of {request} is {value!r}: set it to False or a policy."
+            self.reporter.failed("meta", message, trace=False)
         rule = rule_for(url, self.config.rules)
         return (rule.policy, True) if rule is not None and rule.policy else (self.config.policy, False)
 
@@ -193,19 +193,9 @@ class NearDupExtension:
             for failed in [each for each in _opened if not each.crawling]:
                 _opened.pop(failed).close()
         place = config.store or config.dir
-        detector = Detector.open(
-            place,
-            scheme=config.scheme,
-            distance=config.distance,
-            tables=config.tables,
-            threshold=config.threshold,
-            verified=config.verified,
-            features=config.features,
-            min_tokens=config.min_tokens,
-            window=config.window,
-            extractor=extractor,
-            reset=config.reset and str(place) not in _emptied,
-        )
+        reset = config.reset and str(place) not in _emptied
+        options = {name: getattr(config, name) for name in _OF_THE_DETECTOR}
+        detector = Detector.open(place, extractor=extractor, reset=reset, **options)
         if config.reset:
             _emptied.add(str(place))
         if self.crawler.crawling:  # else it is none of Scrapy's crawls, so nobody says when it fails

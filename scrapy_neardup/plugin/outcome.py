@@ -24,10 +24,7 @@ FLAG = "neardup"
 
 
 def match_of(verdict: Verdict, policy: str) -> dict[str, Any]:
-    """Return the value of ``neardup_match``: a small dict that can be pickled, and exported as UTF-8.
-
-    ``distance`` is in bits, ``similarity`` from 0 to 1; either is None if it is not known.
-    """
+    """Return the value of ``neardup_match``: a small dict that can be pickled, and exported as UTF-8."""
     return {
         "url": None if verdict.url is None else escaped(verdict.url),
         "kind": verdict.kind,
@@ -80,10 +77,7 @@ class NearDuplicatePage(IgnoreRequest):
 
 
 class NearDuplicateItem(DropItem):
-    """Listeners to Scrapy's signal ``item_dropped`` meet this: ``verdict`` says what is repeated.
-
-    ``page`` is the response if the page is the duplicate, and None if the item itself is.
-    """
+    """Listeners to Scrapy's ``item_dropped`` meet this; ``page`` is the response if that is the duplicate."""
 
     def __init__(self, item: Any, url: str, verdict: Verdict, page: Response | None = None) -> None:
         # At the default level Scrapy would print each dropped item in full as a warning.

@@ -55,11 +55,9 @@ class Page:
     ) -> None:
         self.extension = extension
         self.reporter = extension.reporter
-        #: What the downloader middleware has found: an extraction, or the stat that counts why there is none,
-        #: which is empty if it was counted already.
+        #: What the downloader middleware has found: an extraction, or the stat of why not; "" if counted.
         self.outcome = outcome
-        #: The callback's arguments that the request had before its response came, of which components such as
-        #: scrapy-poet make others.
+        #: The callback's arguments before the response came, of which scrapy-poet makes others.
         self.arguments: frozenset[str] | None = None
         self.begun = False
         #: Where the page is filed.
@@ -72,8 +70,7 @@ class Page:
         self.match: Verdict | None = None
         #: What the first item that differs from those of the repeated pages is most like.
         self.differing: Closest | None = None
-        #: Whether the callback has ended, how many items it has yielded, and whether it asked for the page
-        #: again.
+        #: Whether the callback has ended, how many items it has yielded, and if it asked for the page again.
         self.ended, self.yielded_items, self.asked_again = False, 0, False
         #: What `Budget` wants to know: how the page was linked, and what is known of its own links.
         self.link, self.leads_on = "", False
@@ -113,10 +110,9 @@ class Page:
         only_here = carries_item(request, self.arguments)  # then only the callback has the item
         if self.policy == "drop_page" and not named and only_here:
             self.policy = "drop_items"
-        self._reserve = partial(
-            extension.detector.reserve, signature, self.url, scope=self.scope, keep_fragment=True,
-            named_by=partial(extension.is_named, self.url) if config.prefer_canonical else None,
-        )  # fmt: skip
+        named_by = partial(extension.is_named, self.url) if config.prefer_canonical else None
+        how: dict[str, Any] = {"scope": self.scope, "keep_fragment": True, "named_by": named_by}
+        self._reserve = partial(extension.detector.reserve, signature, self.url, **how)
         verdict = await self._ask()
         if verdict is None:
             return None

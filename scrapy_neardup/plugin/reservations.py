@@ -88,8 +88,8 @@ class Reservations:
             else:
                 future = self._threads.submit(ask)
                 if not await wait_done(future.add_done_callback, deadline - time.monotonic()):
-                    if not future.cancel():
-                        future.add_done_callback(_release)
+                    future.cancel()
+                    future.add_done_callback(_release)
                     self.reporter.failed("reserve", f"no answer of the index for {url}", trace=False)
                     return None
                 try:
@@ -103,10 +103,7 @@ class Reservations:
         return None
 
     def confirm(self, reservation: Reservation, *, note: bytes = b"") -> None:
-        """Keep the document with the *note* on its items, in the next turn of the event loop.
-
-        Handlers of ``item_scraped`` run in no defined order: in this turn the feed may still lack the item.
-        """
+        """Keep the document and its *note* in the next turn of the event loop: then the feeds have the item."""
         if reservation not in self._open:
             return
         if not self._to_confirm:
@@ -120,8 +117,8 @@ class Reservations:
     def when_done(self, request: Request, function: Callable[[], None]) -> None:
         """Call *function*, which must not raise, when Scrapy is done with the response to *request*.
 
-        Scrapy sends no signal for this, and counting items does not tell: other middlewares may drop or add
-        items, or never ask for any. So this looks again and again at the requests that Scrapy works on.
+        No signal tells, nor do counts of items, which middlewares may drop or add: so this looks at the
+        requests that Scrapy works on, again and again.
         """
         if not self._waiting:
             call_later(_POLL_SECONDS, self._call_done)

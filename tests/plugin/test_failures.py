@@ -109,11 +109,18 @@ async def test_every_reason_of_the_extraction(crawl_five, monkeypatch, reason):
     assert result["checked"] == 0
 
 
-async def test_stuck_workers(crawl_five, monkeypatch):
-    monkeypatch.setattr(Workers, "submit", lambda self, page: Future())
+@pytest.mark.parametrize(("cancelled", "stat"), [(False, "extract/stuck"), (True, "extract")])
+async def test_stuck_workers_and_cancelled_futures(crawl_five, monkeypatch, cancelled, stat):
+    def submit(self, page):
+        future = Future()
+        if cancelled:
+            future.cancel()
+        return future
+
+    monkeypatch.setattr(Workers, "submit", submit)
     monkeypatch.setattr(middlewares, "GRACE_SECONDS", 0.2)
     result = await crawl_five({"NEARDUP_EXTRACT_TIMEOUT": 0.1})
-    assert result["error/extract/stuck"] == 5
+    assert result[f"error/{stat}"] == 5
 
 
 def _first(first, then):

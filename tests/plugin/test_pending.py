@@ -35,20 +35,6 @@ async def test_six_at_once(site, crawl, pages, policy):
     assert all(failure.request.callback == result.spider.parse for failure in result.spider.failures)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-async def test_those_that_come_while_the_first_is_in_progress_wait(site, crawl, pages, policy):
-    class Slow(pages):
-        async def parse(self, response):
-            self.note(response)
-            if len(self.seen) == 1:
-                await run_in_thread(time.sleep, 3)
-            yield {"url": response.url}
-
-    result = await crawl(Slow, {**SIX, "NEARDUP_POLICY": policy}, urls=site.copies(6))
-    check_one_unique(result, policy, callbacks=1)
-    assert result["waited"] == 5
-
-
 @pytest.mark.parametrize("where", ["callback", "pipeline", "drop"])
 @pytest.mark.parametrize("policy", POLICIES)
 async def test_the_first_fails(site, crawl, pages, policy, where):

@@ -107,28 +107,6 @@ def test_every_event_loop(site, run, how, policy, on_server, request):
     assert not [name for name in stats if name.startswith("neardup/error")]
 
 
-@pytest.mark.parametrize("how", ["asyncio", "select", "reactorless"])
-def test_a_page_that_hangs_and_one_that_kills_its_worker(site, run, tmp_path, how):
-    (tmp_path / "wild.py").write_text(
-        "import os, signal, time\n"
-        "def extract(html, url):\n"
-        "    if url.endswith('hangs'): time.sleep(60)\n"
-        "    if url.endswith('kills'): os.kill(os.getpid(), signal.SIGSEGV)\n"
-        "    return html\n"
-    )
-    urls = [site.article(path, seed=seed) for seed, path in enumerate(("/hangs", "/kills", "/good"))]
-    settings = {
-        "NEARDUP_EXTRACTOR": "wild:extract",
-        "NEARDUP_EXTRACT_TIMEOUT": 1,
-        "CONCURRENT_REQUESTS": 1,  # a page that hangs may cost the pages that queue behind it their turn
-    }
-    code, (stats,), log = run([how, "1"], urls, **settings)
-    assert code == 0, log
-    assert stats["item_scraped_count"] == 3
-    assert stats["neardup/error/extract/timeout"] == stats["neardup/error/extract/crash"] == 1
-    assert stats["neardup/unique"] == 1
-
-
 @pytest.mark.parametrize("how", ["asyncio", "reactorless"])
 def test_two_crawlers_of_one_process_share_an_index(site, run, how):
     urls = [site.article(f"/{number}", seed=number) for number in range(4)]

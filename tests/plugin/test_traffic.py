@@ -6,7 +6,10 @@ import asyncio
 
 import pytest
 from scrapy import Request
+from scrapy.exceptions import CloseSpider
+from scrapy.linkextractors import LinkExtractor
 from scrapy.pipelines.files import FilesPipeline
+from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
 from scrapy_neardup.index.reservation import Reservation
 from scrapy_neardup.plugin import NearDupExtension, signals
@@ -108,6 +111,48 @@ async def test_feed_is_on_disk_before_the_fingerprint(site, crawl, pages, tmp_pa
     assert len(sizes) == 3
     for lines, url in sizes:
         assert url in "".join(feed.read_text().splitlines(True)[:lines])
+
+
+async def test_a_crawl_that_is_closed_before_it_has_begun_ends(crawl, pages):
+    class Closed(pages):
+        async def start(self):
+            raise CloseSpider("at once")
+            yield
+
+    result = await crawl(Closed, {"NEARDUP_DIR": "seen"})
+    assert (result.stats["finish_reason"], result["checked"], result["confirmed"]) == ("at once", 0, 0)
+    assert not [name for name in result.stats if name.startswith("neardup/error")]
+
+
+@pytest.mark.parametrize("policy", ["drop_items", "drop_page"])
+@pytest.mark.parametrize("kind", [CrawlSpider, SitemapSpider])
+async def test_spiders_that_call_back_by_themselves_and_the_http_cache(site, crawl, policy, kind):
+    """In the second crawl each page comes from Scrapy's cache, and is as good as from the site."""
+    paths = [f"/page/{number}" for number in range(6)]
+    urls = [site.article(path, seed=number % 3 + 1) for number, path in enumerate(paths)]
+    site.article("/", 9, links=tuple(paths))
+    locations = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    site.pages["/sitemap.xml"] = (200, {"Content-Type": "text/xml"}, f"<urlset>{locations}</urlset>".encode())
+
+    class Some(kind):
+        name = "some"
+        start_urls, sitemap_urls = [f"{site.url}/"], [f"{site.url}/sitemap.xml"]
+        rules = [Rule(LinkExtractor("/page/"), callback="page")]
+        sitemap_rules = [("/page/", "page")]
+
+        def page(self, response):
+            yield {"url": response.url}
+
+    settings = {**ONE_BY_ONE, "NEARDUP_POLICY": policy, "HTTPCACHE_ENABLED": True}
+    for _ in range(2):
+        result = await crawl(Some, settings)
+        assert (len(result.items), result["duplicate/exact"], result["confirmed"]) == (
+            3,
+            3,
+            3 + (kind is CrawlSpider),
+        )
+        assert result.errors == {}
+    assert all(site.hits[path] == 1 for path in paths)
 
 
 SIX = {"CONCURRENT_REQUESTS": 6, "CONCURRENT_REQUESTS_PER_DOMAIN": 6}
