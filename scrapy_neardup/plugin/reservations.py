@@ -103,7 +103,7 @@ class Reservations:
         return None
 
     def confirm(self, reservation: Reservation, *, note: bytes = b"") -> None:
-        """Keep the document and its *note* in the next turn of the event loop: then the feeds have the item."""
+        """Keep the document and its *note* in the next turn of the event loop, when feeds have the item."""
         if reservation not in self._open:
             return
         if not self._to_confirm:
