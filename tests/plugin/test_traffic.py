@@ -81,7 +81,7 @@ async def test_robots_txt_media_and_inline_downloads_are_not_recorded(site, craw
     assert "log_count/ERROR" not in result.stats
 
 
-@pytest.mark.parametrize("policy", ["tag", "drop_items", "drop_page"])
+@pytest.mark.parametrize("policy", ["drop_items", "drop_page"])
 async def test_items_of_start_and_of_errbacks_pass(site, crawl, pages, policy):
     class Unrelated(pages):
         async def start(self):
