@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from scrapy_neardup.matching.records import entries
 from .arrays import ranges, text_places
 from .names import name_pages
 from .signing import sign
+from .urls import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -36,24 +37,14 @@ if TYPE_CHECKING:
 _SHOWN = 300
 
 
-class Boilerplate(NamedTuple):
-    """Paragraphs of one site that were left out of its pages."""
-
-    #: The rows of the pages that had some: int64[n], ascending.
-    pages: NDArray[np.int64]
-    #: How many paragraphs they are, and the beginning of the one that the most pages have.
-    paragraphs: int
-    example: str
-
-
 def leave_out_boilerplate(
     crawl: Crawl, store: Store, settings: AuditOptions
-) -> tuple[Crawl, list[Boilerplate]]:
+) -> tuple[Crawl, list[dict[str, Any]]]:
     """Return the crawl with signatures of what the pages say besides the boilerplate of their sites.
 
     Their titles are without the names of releases, see `names`, and the crawl knows their names. Also
-    returned is what was left out of texts, the site with the most pages first. Pages whose texts are not
-    stored stay as they are.
+    returned is what was left out: the host, how many paragraphs of how many pages, and the beginning of the
+    one that the most pages have; the site with the most pages first.
     """
     sites = crawl.documents.records["site"].astype(np.int64)
     enough = are_titled(sites.tolist(), crawl.titles)
@@ -77,15 +68,16 @@ def leave_out_boilerplate(
         assert text is not None  # it has paragraphs or a title
         return text
 
-    found = []
+    found: list[dict[str, Any]] = []
     for site in np.unique(sites[rows]):
         own = sites[rows] == site
         paragraphs, first, often = np.unique(keys[own], return_index=True, return_counts=True)
         most = int(np.argmax(often))
         lines = text_of(int(rows[own][first[most]])).text.split("\n")
-        example = next(line for line in lines if int(paragraphs[most]) in paragraph_keys(line))
-        found.append(Boilerplate(np.unique(rows[own]), len(paragraphs), example[:_SHOWN]))
-    found.sort(key=lambda each: (-len(each.pages), each.pages[0]))
+        example = next(line for line in lines if int(paragraphs[most]) in paragraph_keys(line))[:_SHOWN]
+        host, having = split_url(crawl.urls[int(rows[own].min())]).host, len(np.unique(rows[own]))
+        found.append({"host": host, "paragraphs": len(paragraphs), "pages": having, "example": example})
+    found.sort(key=lambda each: (-each["pages"], each["host"]))
     crawl, changed = replace(crawl, names=names), sorted({*left_out, *titled})
     texts = (
         rest_of(text, left_out.get(row, ()), titled.get(row, text.title))

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from .boilerplate import Boilerplate
     from .settings import AuditOptions
     from .store import Store
 
@@ -82,8 +81,8 @@ class Audit:
     problems: tuple[tuple[str, str, str], ...]
     #: How many records are no pages, by reason.
     skipped: dict[str, int]
-    #: Paragraphs that stand on many pages of a site, and were left out when pages were compared, by site.
-    boilerplate: tuple[Boilerplate, ...]
+    #: What stands on many pages of a site, and was left out when pages were compared; see summary.json.
+    boilerplate: tuple[dict[str, Any], ...]
     #: "new"; "resumed": pages of an earlier run were used; "anew": there were some, and they could not be
     #: used.
     started: str

@@ -213,15 +213,7 @@ def summarise(audit: Audit) -> dict[str, Any]:
         "verdicts": {name: int((pages["verdict"] == name).sum()) for name in VERDICTS},
         # How many repeats search engines know of, by what tells them, and how many are to fix.
         "handled": {name or "to_fix": int((repeats == name).sum()) for name in (*HANDLED, "")},
-        "boilerplate": [
-            {
-                "host": split_url(urls[each.pages[0]]).host,
-                "paragraphs": each.paragraphs,
-                "pages": len(each.pages),
-                "example": each.example,
-            }
-            for each in audit.boilerplate
-        ],
+        "boilerplate": list(audit.boilerplate),
         "clusters": len(audit.clusters),
         "pairs": dict(sorted(Counter(audit.pairs["kind"].tolist()).items())),
         "skipped": audit.skipped,
