@@ -10,7 +10,7 @@ from scrapy_neardup.index import Documents, Header
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.index.tables import NO_KEY
 
-from .sides import URL, Wrong
+from .sides import URL, Wrong, record_of
 
 if TYPE_CHECKING:
     import random
@@ -54,10 +54,10 @@ class Model:
         ]
         self.keys.update(zip(numbers, rows, strict=True))
         keys = np.array(rows, np.uint64).reshape(count, self.header.keys).T
-        records = np.zeros(count, self.header.dtype)
-        return numbers, Documents(
-            np.ascontiguousarray(keys), records, [f"u{number}" for number in numbers], [b""] * len(numbers)
-        )
+        records, urls = np.zeros(count, self.header.dtype), [f"u{number}" for number in numbers]
+        if self.kind != "redis":  # which reads the time
+            records[:] = [record_of(url, records) for url in urls]
+        return numbers, Documents(np.ascontiguousarray(keys), records, urls, [url.encode() for url in urls])
 
     def seen(self) -> list[int]:
         """Return the documents that the active side sees: what others hold as pending is theirs in LMDB."""
@@ -116,6 +116,10 @@ class Model:
         ]
         found = self.sides[self.active]("search", family, keys, distance)
         self.compare(found, self.expected(family, keys, distance), f"family {family} within {distance}")
+        if self.kind != "redis":
+            count = self.sides[self.active]("count")
+            if count != len(self.keys) - len(self.pending):
+                raise Wrong(f"{count} documents in the place of {len(self.keys) - len(self.pending)}")
         return "search"
 
     def compare(self, found: list[Any], expected: list[Any], where: str) -> None:

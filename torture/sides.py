@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.index.lmdb.commands import check
+from scrapy_neardup.index.memory import LocalIndex
 from scrapy_neardup.index.protocol import Filing, Found, Lookup
 from tests.index.conformance import reserve
 
@@ -27,6 +28,11 @@ class Wrong(Exception):
     """The store has answered otherwise than the dictionary."""
 
 
+def record_of(url: str, like: Any) -> Any:
+    """Return a record of the dtype of *like* that only the document of *url* has."""
+    return np.frombuffer((url.encode() * like.dtype.itemsize)[: like.dtype.itemsize], like.dtype)[0]
+
+
 class Side:
     """One process that uses the store: it does what it is told, and answers."""
 
@@ -34,12 +40,15 @@ class Side:
         self._opened = opened
         self.index = opened()
         self._held: dict[int, Reservation] = {}
+        #: Under which numbers documents were handed out when they were filed.
+        self._filed: dict[int, int] = {}
 
     def __call__(self, name: str, *arguments: Any) -> Any:
         return getattr(self, name)(*arguments)
 
     def reserve(self, documents: Documents, number: int) -> None:
         self._held[number] = reserve(self.index, documents)
+        self._filed[number] = int(self.index.search(URL, np.array([number], np.uint64)).document[0])
 
     def decide(self, documents: Documents, lookups: list[Lookup], number: int) -> list[str]:
         """File a document if it meets no other; returns what it has met."""
@@ -57,7 +66,7 @@ class Side:
     def settle(self, number: int, confirm: bool) -> None:
         reservation = self._held.pop(number)
         if confirm:
-            reservation.confirm()
+            reservation.confirm(note=reservation.url.encode())
         else:
             reservation.release()
 
@@ -65,12 +74,23 @@ class Side:
         self.index.add(documents)
 
     def discard(self, numbers: list[int]) -> None:
-        self.index.discard(self.index.search(URL, np.array(numbers, np.uint64)).document.tolist())
+        found = self.index.search(URL, np.array(numbers, np.uint64))
+        known = self._filed if isinstance(self.index, LocalIndex) else {}
+        places = zip(found.query.tolist(), found.document.tolist(), strict=True)
+        self.index.discard([known.get(numbers[query], document) for query, document in places])
 
     def search(self, family: int, keys: list[int], distance: int) -> list[tuple[int, str, int]]:
         found = self.index.search(family, np.array(keys, np.uint64), distance)
-        urls = self.index.fetch(found.document).urls
+        records, urls, notes = self.index.fetch(found.document)
+        for record, url, note in zip(records, urls, notes, strict=True):
+            if note != url.encode() or (
+                isinstance(self.index, LocalIndex) and record != record_of(url, record)
+            ):
+                raise Wrong(f"the record or the note of {url} is of another document")
         return sorted(zip(found.query.tolist(), urls, found.distance.tolist(), strict=True))
+
+    def count(self) -> int:
+        return self.index.gauges()["documents"]
 
     def flush(self) -> None:
         self.index.flush()
@@ -81,6 +101,7 @@ class Side:
     def reopen(self) -> None:
         self.index.close()
         self._held.clear()
+        self._filed.clear()
         self.index = self._opened()
 
     def check(self) -> list[str]:

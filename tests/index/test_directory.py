@@ -9,15 +9,14 @@ import struct
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import lmdb
 import numpy as np
 import pytest
 
-from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
-from scrapy_neardup.index import Header, LmdbIndex
+from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import directory
 from scrapy_neardup.index.lmdb.commands import require_index
 from scrapy_neardup.index.lmdb.directory import (
@@ -27,7 +26,6 @@ from scrapy_neardup.index.lmdb.directory import (
     read_sidecar,
 )
 from scrapy_neardup.index.lmdb.environment import Environment
-from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 
 from .flaky import Flaky
 from .small import HEADER, documents
@@ -55,24 +53,6 @@ def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, monkeypatch: pyt
     flaky.hook = None
     assert ("sync", False) in calls
     assert calls.index(("sync", False)) > calls.index(("commit", False))
-
-
-@pytest.mark.parametrize(
-    ("wanted", "difference"),
-    [
-        (
-            replace(HEADER, families=(Family(LAYOUTS[10]), Family(EQUAL, 4))),
-            r"tables: index 4\+1, now 10\+1×4",
-        ),
-        (replace(HEADER, record=(("time", "<u4"),)), "its records have"),
-        (replace(HEADER, parameters={"extractor": "plain 1"}), "extractor: index none, now plain 1"),
-    ],
-)
-def test_made_with_other_parameters(path: Path, wanted: Header, difference: str) -> None:
-    with pytest.raises(IndexMismatch, match=rf"{difference}.*reset the index"):
-        LmdbIndex(path, wanted)
-    with closing(LmdbIndex(path, HEADER)) as index:  # nothing was changed, and nothing stays locked
-        assert index.gauges()["documents"] == 500
 
 
 def test_truncated_anywhere(path: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index.lmdb.environment import DATABASES, Environment, Tuning
+from scrapy_neardup.index.lmdb.environment import Environment, Tuning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 MAP = 1 << 26
 BUSY = lmdb.InvalidParameterError("Invalid argument")
-FULL = lmdb.MemoryError("Out of memory")  # as musl says it
 
 
 def opened(path: Path, least: int) -> Environment:
@@ -46,17 +45,6 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[int]]:
         return sizes
 
     return use
-
-
-@pytest.mark.parametrize(("failures", "mapped"), [(0, MAP), (1, MAP // 8), (2, MAP // 16), (3, MAP // 16)])
-def test_a_quarter_of_the_address_space_is_mapped_if_there_is_a_limit(
-    tmp_path: Path, failing: Callable[..., list[int]], failures: int, mapped: int
-) -> None:
-    sizes = failing(*[FULL] * failures)
-    with closing(opened(tmp_path, MAP // 16)) as environment:
-        assert sizes == [MAP >> number for number in range(failures + 1)]
-        assert environment.env.info()["map_size"] == mapped
-        assert tuple(environment.databases) == DATABASES
 
 
 def test_others_that_open_or_close_it_at_the_same_moment_are_waited_for(

@@ -6,9 +6,6 @@ import contextlib
 import errno
 import inspect
 import json
-import shutil
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -250,43 +247,6 @@ def test_a_file_that_holds_something_is_not_made_anew(path: Path) -> None:
         assert (path / DATA).read_bytes() == data
 
 
-SMALL_DISK = """
-import subprocess, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.index import open_index
-from tests.index.small import HEADER
-disk = Path(sys.argv[1])
-outcomes = set()
-for kilobytes in range(4, 60, 4):
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "none", disk], check=True)
-    for room in (f"{kilobytes}k", "1m"):
-        subprocess.run(["mount", "-o", f"remount,size={room}", disk], check=True)
-        try:
-            open_index(disk / "index", HEADER).close()
-            outcomes.add((room == "1m", "opened"))
-        except NearDupError as error:
-            assert "free space on its disk" in str(error), error
-            outcomes.add((room == "1m", "refused"))
-    subprocess.run(["umount", disk], check=True)
-print(sorted(outcomes))
-"""
-
-
-def test_a_disk_that_is_full_when_an_index_is_made(tmp_path: Path) -> None:
-    """At each size of a small disk: refused with the remedy, and made once there is room."""
-    mount = ["unshare", "--user", "--map-root-user", "--mount"]
-    if shutil.which(mount[0]) is None or subprocess.run([*mount, "true"], check=False).returncode:
-        pytest.skip("Only Linux lets any user mount a small disk, and not everywhere.")
-    root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [*mount, sys.executable, "-c", SMALL_DISK, str(tmp_path), str(root)],
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert done.stdout.strip() == "[(False, 'opened'), (False, 'refused'), (True, 'opened')]", done.stderr
-
-
 @pytest.mark.parametrize("gone", [(0,), (1,), (0, 1)])
 def test_a_log_that_lacks_documents_is_not_flushed(tmp_path: Path, gone: tuple[int, ...]) -> None:
     """The others would get the numbers of those that are missing."""
@@ -306,15 +266,12 @@ def test_a_log_that_lacks_documents_is_not_flushed(tmp_path: Path, gone: tuple[i
     ("error", "remedy"),
     [
         (MemoryError(), "ulimit -v"),
-        (lmdb.MapFullError("full"), "ulimit -v"),
         (lmdb.DiskError("no space"), "free space"),
         (lmdb.ReadersFullError("full"), "stop some of the processes"),
-        (lmdb.LockError("a lock"), "share a PID namespace"),
         (lmdb.Error("it is already open in this process"), "use the one that is open"),
         (lmdb.Error("odd"), "index check"),
         (OSError(errno.ENOSPC, "No space left on device"), "free space"),
         (OSError(errno.EACCES, "Permission denied"), "permissions"),
-        (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
         (lmdb.CorruptedError("broken"), "is damaged (broken): restore it from a copy"),
     ],
     ids=repr,

@@ -241,6 +241,8 @@ def in_child(index: LmdbIndex, answers: Any) -> None:
         lambda: reserve(index, new),
         lambda: index.add(new),
         lambda: index.discard([1]),
+        index.compact,
+        index.reading().__enter__,
         lambda: open_index(index.path, HEADER),
     ):
         try:
@@ -276,7 +278,7 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
         assert locked.wait(5)
         child = context.Process(target=in_child, args=(index, answers))
         child.start()
-        said = [answers.get(timeout=10) for _ in range(8)]
+        said = [answers.get(timeout=10) for _ in range(10)]
         child.join(10)
         thread.join()
         assert child.exitcode == 0

@@ -108,17 +108,6 @@ def test_the_directory_of_a_partition_leads_to_each_key(low: list[int], cut: int
         assert partition.starts[place] <= row < partition.starts[place + 1]
 
 
-def test_damage_of_a_partition_is_found() -> None:
-    entries = sort_entries(np.arange(50, dtype=np.uint64), np.arange(50, dtype=np.uint32))
-    data = encode_partition(entries, 0, KEY)
-    for size in (0, 7, len(data) - 1):
-        with pytest.raises(IndexCorrupted, match="cut short or missing"):
-            decode_partition(data[:size], 0)
-    for broken, key in ((b"\1" + data[1:], KEY), (data, b"another")):
-        with pytest.raises(IndexCorrupted, match="checksum"):
-            decode_partition(broken, 0, check=key)
-
-
 def test_a_state_comes_back_and_no_other_bytes_are_one() -> None:
     state = State(next=9, flushed=7, runs=(Run(3, 0, 7, 6, 2),), next_run=4, removals=5, dead=2)
     data = encode_state(state)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import threading
 import time
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from unittest import mock
 
 import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index import LmdbIndex, open_index
+from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import check as problems
 from scrapy_neardup.index.lmdb.writer import Memtable, append
 
@@ -22,72 +20,12 @@ from .small import HEADER, SMALL, documents
 from .test_faults import has, script, store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 PAGE = 4096
 
 
 # Forks
-
-
-def in_child(work: Callable[[], Any], seconds: float = 10) -> str:
-    """Run *work* in a forked child; returns what it returned or raised."""
-    context = multiprocessing.get_context("fork")
-    answers = context.SimpleQueue()
-
-    def run() -> None:
-        try:
-            answers.put(str(work()))
-        except IndexUnavailable as error:
-            answers.put(str(error))
-
-    child = context.Process(target=run)
-    child.start()
-    child.join(seconds)
-    hangs = child.is_alive()
-    if hangs:
-        child.kill()
-        child.join()
-    return "hangs" if hangs or answers.empty() else answers.get()
-
-
-def test_no_lock_held_at_a_fork_keeps_the_child_waiting(tmp_path: Path) -> None:
-    """Maintenance, checks and commits of the parent go on meanwhile; the child is refused with a sentence."""
-    with closing(open_index(tmp_path, HEADER)) as index:
-        store(index, 1)
-        index.flush()
-        environment = index._environment
-        held, go_on = threading.Event(), threading.Event()
-
-        def hold() -> None:
-            with environment.compaction_lock:
-                environment.write(lambda transaction: (held.set(), go_on.wait(30)))
-
-        thread = threading.Thread(target=hold)
-        thread.start()
-        assert held.wait(10)
-
-        def read() -> None:
-            with index.reading():
-                pass
-
-        uses: list[Callable[[], Any]] = [
-            read,
-            index.compact,
-            index.gauges,
-            lambda: list(problems(index)),
-            lambda: index.add(documents([2], ["u2"])),
-            lambda: open_index(tmp_path, HEADER),
-        ]
-        try:
-            for use in uses:
-                assert "opened before a fork" in in_child(use)
-            assert in_child(index.close) == "None"
-        finally:
-            go_on.set()
-            thread.join()
-        assert has(index, 1)
 
 
 # A limit on address space
