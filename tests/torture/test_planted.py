@@ -36,7 +36,7 @@ def steps(index: type[MemoryIndex]) -> None:
 
 def test_a_store_that_forgets() -> None:
     steps(MemoryIndex)
-    with pytest.raises(Wrong, match="missing|in the place of"):
+    with pytest.raises(Wrong, match=r"missing|in the place of"):
         steps(Forgetful)
 
 
