@@ -14,7 +14,7 @@ from .indexes import fingerprint_index
 from .measuring import REPEATS, Finding, Goal, interleave, timed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from numpy.typing import NDArray
@@ -42,35 +42,30 @@ def building(form: Form, stored: NDArray[np.uint64]) -> Finding:
         with FingerprintIndex.open(path) as index:
             return size / timed(lambda: index.add(stored))
 
-    tasks: dict[str, Callable[[], float]] = {"ours": ours}
-    if size <= 10**7:
-        tasks["faiss"] = lambda: size / timed(lambda: by_faiss(stored))
-    found = interleave(form.repeats if size < 10**7 else REPEATS if size < 10**8 else 1, tasks)
+    tasks = {"ours": ours, "faiss": lambda: size / timed(lambda: by_faiss(stored))}
+    found = interleave(form.repeats if size < 10**7 else REPEATS, tasks)
     shutil.rmtree(path)
-    against = (f"{PEER} add", found["faiss"]) if "faiss" in found else ("", ())
     goal = Goal(5e5) if size >= 10**6 else None
     note = "ours is on disk when it is done, merges included"
-    return Finding("building an index", size, "fingerprints/s", found["ours"], *against, goal, note)
+    return Finding(
+        "building an index", size, "fingerprints/s", found["ours"], f"{PEER} add", found["faiss"], goal, note
+    )
 
 
 def asking(form: Form, stored: NDArray[np.uint64]) -> Finding:
     size = len(stored)
     wanted = inputs.queries(stored, BATCH, 3, seed=size + 1)
     with FingerprintIndex.open(fingerprint_index(form, size)) as index:
-        tasks: dict[str, Callable[[], float]] = {
-            "ours": lambda: BATCH / timed(lambda: index.search(wanted, 3))
+        peer = by_faiss(stored)
+        check(index, peer, wanted)
+        tasks = {
+            "ours": lambda: BATCH / timed(lambda: index.search(wanted, 3)),
+            "faiss": lambda: BATCH / timed(lambda: peer.range_search(codes(wanted), 4)),
         }
-        if size <= 10**7:
-            peer = by_faiss(stored)
-            check(index, peer, wanted)
-            tasks["faiss"] = lambda: BATCH / timed(lambda: peer.range_search(codes(wanted), 4))
-        else:
-            tasks["ours"]()  # from the disk
         found = interleave(form.repeats, tasks)
-    against = (PEER, found["faiss"]) if "faiss" in found else ("", ())
     goal = Goal(GOALS[size], ratio=True) if size in GOALS else None
     note = f"{BATCH:,} probes within 3 bits, ours from disk; equal results"
-    return Finding("probes in batch", size, "probes/s", found["ours"], *against, goal, note)
+    return Finding("probes in batch", size, "probes/s", found["ours"], PEER, found["faiss"], goal, note)
 
 
 def by_faiss(stored: NDArray[np.uint64]) -> Any:

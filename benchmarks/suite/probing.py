@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .measuring import Form
 
 #: Microseconds of the median probe, by fingerprints stored.
-WITHIN_3 = {10**6: 60, 10**7: 100, 10**8: 250}
+WITHIN_3 = {10**6: 60, 10**7: 100}
 WITHIN_7 = {10**6: 300, 10**7: 1500}
 COLD = 200
 
