@@ -195,20 +195,7 @@ def _split_lines(stream: Stream) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _split_rows(stream: Stream) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    names: list[str] | None = None
-    for number, row in _csv_rows(stream):
-        if isinstance(row, str):
-            yield number, row
-        elif names is None:
-            names = row
-        elif len(row) == len(names):
-            yield number, dict(zip(names, row, strict=True))
-        elif row:
-            yield number, f"{len(row)} fields instead of {len(names)}"
-
-
-def _csv_rows(stream: Stream) -> Iterator[tuple[int, list[str] | str]]:
-    """Yield the rows of a table with the numbers of their lines; a str tells what is wrong with one.
+    """Yield the rows of a table with a line of field names, by the numbers of their lines.
 
     The limit of the `csv` module for fields, which holds for the whole process, is raised.
     """
@@ -226,6 +213,7 @@ def _csv_rows(stream: Stream) -> Iterator[tuple[int, list[str] | str]]:
     first = next(lines, "")  # Scrapy writes nothing at all if there are no items
     csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD))
     rows = csv.reader(chain([first], lines), delimiter=max(",;\t|", key=first.count), strict=True)
+    names: list[str] | None = None
     while True:
         number = rows.line_num + 1
         try:
@@ -235,7 +223,14 @@ def _csv_rows(stream: Stream) -> Iterator[tuple[int, list[str] | str]]:
         except csv.Error as error:
             yield number, too_long() if long else str(error)
             continue
-        yield number, "not UTF-8" if _NOT_UTF8.search("".join(row)) else row
+        if _NOT_UTF8.search("".join(row)):
+            yield number, "not UTF-8"
+        elif names is None:
+            names = row
+        elif len(row) == len(names):
+            yield number, dict(zip(names, row, strict=True))
+        elif row:
+            yield number, f"{len(row)} fields instead of {len(names)}"
     if first.endswith("\r\n") and not last.endswith("\r\n"):
         # Python's writer, which is Scrapy's, ends each line so; other programs may leave it out at the end.
         yield number, "the line before has no end: the file may have been cut there"

@@ -69,8 +69,7 @@ _META = re.compile(rf"\{{(?:{_STRING}: (?:{_STRING}|None|-?[0-9][0-9.e+-]{{0,30}
 _DEPTH, _PROBES = 6, 20
 _TAG = re.compile(rb"<(!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b", re.IGNORECASE)
 #: XML has elements of the same names: a feed has a title.
-_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<\?xml\s")
-_FEED = re.compile(rb"<(rss|feed|rdf:rdf|urlset|sitemapindex|opml)\b", re.IGNORECASE)
+_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<(?:\?xml|rss|feed|urlset)\b", re.IGNORECASE)
 #: The first tag behind comments, declarations and instructions.
 _FIRST = re.compile(rb"<!--.*?-->|<[!?][^>]*>|(<)", re.DOTALL)
 _CODINGS = 4  # at most, one over the other
@@ -318,13 +317,13 @@ def _omission(url: str, status: int, content_type: str | None) -> str | None:
 def looks_like_html(body: bytes) -> bool:
     """Whether one of the tags that pages begin with is near the beginning, in ASCII or UTF-16.
 
-    A feed has some of them, too, and so may any XML: there it is the first tag that counts.
+    XML, such as a feed, may have some of them, too: there it is the first tag that counts.
     """
     start = body[:4096].replace(b"\x00", b"")
+    if not _XML.match(start):
+        return bool(_TAG.search(start))
     first = next((each.start(1) for each in _FIRST.finditer(start) if each[1]), len(start))
-    if _XML.match(start):
-        return bool(_TAG.match(start, first))
-    return bool(_TAG.search(start)) and not _FEED.match(start, first)
+    return bool(_TAG.match(start, first))
 
 
 def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> bytes:
