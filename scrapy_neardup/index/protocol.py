@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from .reservation import MOST_NOTE, Pending
+from .reservation import Pending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .reservation import Reservation
     from .search import Matches
 
-__all__ = ["MOST_NOTE", "Documents", "Filing", "Found", "Index", "Lookup", "Pending", "Stored"]
+__all__ = ["Documents", "Filing", "Found", "Index", "Lookup", "Pending", "Stored"]
 
 Value = TypeVar("Value")
 
@@ -76,11 +76,10 @@ def _take(values: list[Value], rows: NDArray[np.int64] | slice) -> list[Value]:
 class Lookup(NamedTuple):
     """One way to look for documents: by their keys of a *family* that differ in at most *distance* bits.
 
-    A key that more than *most* documents match is passed over, unless *most* is 0: a stock phrase tells
-    nothing. The other two bound the work; 0 is no bound. At most *nearest* documents are found: those with
-    the most keys in common, of equal ones those that differ in the fewest bits, of equal ones those that were
-    filed first. If more than *compared* stored keys share a prefix with the document's key, an index may pass
-    over those that share the shortest prefixes. What is found depends on what is stored, not on how.
+    A key that more than *most* documents match is passed over: a stock phrase tells nothing. At most
+    *nearest* documents are found: those with the most keys in common, of equal ones those that differ in the
+    fewest bits, of equal ones those filed first. If more than *compared* stored keys share a prefix with the
+    document's key, an index may pass over those that share the shortest ones. 0 is no bound.
     """
 
     family: int

@@ -10,12 +10,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
@@ -108,7 +106,8 @@ class LeasedDocument(Pending):
 
     def add_done_callback(self, callback: Callable[[Any], object]) -> None:
         super().add_done_callback(callback)
-        self._leases.waited.add(self)
+        if self.confirmed is None:
+            self._leases.waited.add(self)
 
     def learn(self, lease: Lease | None) -> None:
         """Take in what the store says; None if it does not answer, so only the clock can tell."""
@@ -124,8 +123,8 @@ class Leases:
     """The leases that matter to one user of a shared store: those of its own documents, and of awaited ones.
 
     *renew* is called with the numbers of documents whose leases shall last *seconds* from now on, *ask*
-    returns the lease of each document of some numbers. Both may raise any error while the store cannot be
-    reached: they are tried again, and a document that is waited for lapses when its lease does.
+    returns the lease of each. Both are tried again if they raise any error, because the store cannot be
+    reached; a document that is waited for lapses when its lease does.
     """
 
     def __init__(
@@ -153,16 +152,16 @@ class Leases:
         waited = self.waited.copy()
         # Of one document there is a handle for each copy that has ever waited for it.
         numbers = [*dict.fromkeys(document.number for document in waited)]
-        leases = dict(zip(numbers, self._try(self._ask, numbers) or (), strict=False))
+        leases = dict(zip(numbers, self._try(self._ask, numbers), strict=False))
         for document in waited:
             document.learn(leases.get(document.number))
             if document.confirmed is not None:
                 self.waited.discard(document)
 
-    def _try(self, call: Callable[[Sequence[int]], Result], numbers: Sequence[int]) -> Result | None:
-        """Return what *call* returns for *numbers*; None if it raises, because the store is out of reach."""
+    def _try(self, call: Callable[[Sequence[int]], Any], numbers: Sequence[int]) -> Any:
+        """Return what *call* returns for *numbers*; () if it raises, because the store is out of reach."""
         if not numbers:
-            return None
+            return ()
         try:
             result = call(numbers)
         except Exception as error:  # noqa: BLE001  # each store has errors of its own
@@ -173,6 +172,6 @@ class Leases:
                     error,
                 )
             self._failing = True
-            return None
+            return ()
         self._failing = False
         return result
