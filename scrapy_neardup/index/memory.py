@@ -1,10 +1,10 @@
-"""Indexes within one process, where a lock makes "find, decide, file" one step; and the one in its memory."""
+"""The index in the memory of a process, where a lock makes "find, decide, file" one step."""
 
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
 from collections import Counter
+from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from .tables import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -146,19 +145,28 @@ class Columns:
         self.append(alive, kept)
 
 
-class LocalIndex(ABC):
-    """An `Index` whose pending documents are those of this process. `Index` says what the methods do."""
+class MemoryIndex:
+    """The `Index` for tests and small crawls. What is on disk besides is up to a subclass.
+
+    The protocol says what the methods do. Those with an underscore are called under the lock.
+    """
 
     remote = False
 
     def __init__(
-        self, header: Header, columns: Columns, pending: dict[int, Reservation], lock: threading.RLock
+        self,
+        header: Header,
+        columns: Columns | None = None,
+        pending: dict[int, Reservation] | None = None,
+        lock: threading.RLock | None = None,
     ) -> None:
         self.header = header
         #: The newest documents, and what holds the reservations of those of them that are pending.
-        self._columns, self._pending = columns, pending
+        self._columns = Columns(header) if columns is None else columns
+        self._pending = {} if pending is None else pending
         #: Held by whatever has to see or change several things at once.
-        self.lock = lock
+        self.lock = lock or threading.RLock()
+        self._next = 0
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
         with self._newest():
@@ -191,74 +199,6 @@ class LocalIndex(ABC):
         with self._newest():
             filing = decide(self.find(document, lookups))
             return None if filing is None else self._file(filing)
-
-    @abstractmethod
-    def _newest(self) -> AbstractContextManager[object]:
-        """Return a block that holds the lock, and in which all that others have filed is seen."""
-
-    @abstractmethod
-    def _near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
-        """Find documents by keys that may differ. Called under the lock, as are those below."""
-
-    @abstractmethod
-    def _with_key(self, family: int, key: int, limit: int) -> set[int]:
-        """Find the documents that have *key*, or the *limit* of them that were filed first; 0: all."""
-
-    @abstractmethod
-    def _closest(self, lookup: Lookup, key: NDArray[np.uint64]) -> Met:
-        """Look up one key (uint64[1]) within the bounds of *lookup*."""
-
-    @abstractmethod
-    def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        """Return what is stored of documents."""
-
-    @abstractmethod
-    def _number(self) -> int:
-        """Return the number of a document that is to be pending."""
-
-    @abstractmethod
-    def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
-        """Keep a document that is no longer pending, in the place of those that it *replaces*."""
-
-    def _file(self, filing: Filing) -> Reservation:
-        def settle(reservation: Reservation) -> None:
-            with self.lock:
-                if self._pending.pop(number, None) is None:  # somebody has removed it meanwhile
-                    return
-                if reservation.confirmed:
-                    self._columns.annotate(number, reservation.note)
-                    self._confirmed(number, filing.replaces)
-                else:
-                    self._columns.remove([number])
-
-        reservation = Reservation(filing.document.urls[0], settle)
-        number = self._number()
-        self._columns.append(np.array([number]), filing.document)
-        self._pending[number] = reservation
-        return reservation
-
-    def _meet(self, lookup: Lookup, document: Documents) -> Met:
-        """Look up the keys of one document."""
-        family, distance, most, nearest, _ = lookup
-        kind, keys = self.header.families[family], document.keys[self.header.rows[family], 0]
-        if kind.equal:
-            # Which documents share the most of several keys only all of them tell.
-            limit = most + 1 if most else nearest + 1 if nearest and len(keys) == 1 else 0
-            having = [self._with_key(family, key, limit) for key in keys[kind.has(keys)].tolist()]
-            counts = Counter(chain.from_iterable(each for each in having if not most or len(each) <= most))
-        elif nearest and len(keys) == 1:
-            return self._closest(lookup, keys)
-        else:
-            counts = Counter(self._near(family, keys, distance).document.tolist())
-        return most_shared(counts, nearest)
-
-
-class MemoryIndex(LocalIndex):
-    """The `Index` for tests and small crawls."""
-
-    def __init__(self, header: Header) -> None:
-        super().__init__(header, Columns(header), {}, threading.RLock())
-        self._next = 0
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock:
@@ -293,23 +233,63 @@ class MemoryIndex(LocalIndex):
     def close(self) -> None:
         """Do nothing: it goes with the last reference."""
 
-    def _newest(self) -> threading.RLock:
-        return self.lock
+    def _file(self, filing: Filing) -> Reservation:
+        def settle(reservation: Reservation) -> None:
+            with self.lock:
+                if self._pending.pop(number, None) is None:  # somebody has removed it meanwhile
+                    return
+                if reservation.confirmed:
+                    self._columns.annotate(number, reservation.note)
+                    self._confirmed(number, filing.replaces)
+                else:
+                    self._columns.remove([number])
+
+        reservation = Reservation(filing.document.urls[0], settle)
+        number = self._number()
+        self._columns.append(np.array([number]), filing.document)
+        self._pending[number] = reservation
+        return reservation
+
+    def _meet(self, lookup: Lookup, document: Documents) -> Met:
+        """Look up the keys of one document."""
+        family, distance, most, nearest, _ = lookup
+        kind, keys = self.header.families[family], document.keys[self.header.rows[family], 0]
+        if kind.equal:
+            # Which documents share the most of several keys only all of them tell.
+            limit = most + 1 if most else nearest + 1 if nearest and len(keys) == 1 else 0
+            having = [self._with_key(family, key, limit) for key in keys[kind.has(keys)].tolist()]
+            counts = Counter(chain.from_iterable(each for each in having if not most or len(each) <= most))
+        elif nearest and len(keys) == 1:
+            return self._closest(lookup, keys)
+        else:
+            counts = Counter(self._near(family, keys, distance).document.tolist())
+        return most_shared(counts, nearest)
+
+    @contextmanager
+    def _newest(self) -> Iterator[None]:
+        """Yield while holding the lock, and after all that others have filed is seen."""
+        with self.lock:
+            yield
 
     def _near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
+        """Find documents by keys that may differ."""
         return search_all(lambda some: self._columns.near(family, some, distance), keys)
 
     def _with_key(self, family: int, key: int, limit: int) -> set[int]:
+        """Find the documents that have *key*, at least the *limit* of them that were filed first; 0: all."""
         return self._columns.with_key(family, key)
 
     def _closest(self, lookup: Lookup, key: NDArray[np.uint64]) -> Met:
+        """Look up one key (uint64[1]) within the bounds of *lookup*."""
         return closest([*self._columns.near(lookup.family, key, lookup.distance)], lookup.nearest)
 
     def _number(self) -> int:
+        """Return the number of a document that is to be pending."""
         self._next += 1
         return self._next - 1
 
     def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
+        """Keep a document that is no longer pending, in the place of those that it *replaces*."""
         self._columns.remove(replaces)
 
 

@@ -56,17 +56,11 @@ def test_another_format_is_told_first(format: int) -> None:
         Header.from_json(changed(format=format, families="of another kind"))
 
 
-@pytest.mark.parametrize("name", ["scheme", "features"])
-def test_parameters_that_are_missing(name: str) -> None:
+@pytest.mark.parametrize("changes", [{"scheme": None}, {"features": None}, {"weather": "fair"}])
+def test_features_or_a_scheme_that_are_missing_or_of_another_version(changes: dict[str, Any]) -> None:
     """As in an index of bare fingerprints."""
-    fields = {key: value for key, value in HEADER.parameters.items() if key != name}
-    header = Header.from_json(changed(parameters=fields))
+    parameters = {**HEADER.parameters, "features": {**HEADER.parameters["features"], **changes}}
+    parameters = {name: value for name, value in parameters.items() if changes.get(name, "") is not None}
+    header = Header.from_json(changed(parameters=parameters))
     with pytest.raises(IndexMismatch, match="The index h"):
-        fingerprinter_of(header, scheme_of(header))
-
-
-def test_features_of_another_version() -> None:
-    features = {**HEADER.parameters["features"], "weather": "fair"}
-    header = Header.from_json(changed(parameters={**HEADER.parameters, "features": features}))
-    with pytest.raises(IndexMismatch, match="features that this version of scrapy-neardup does not know"):
         fingerprinter_of(header, scheme_of(header))

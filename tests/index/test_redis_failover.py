@@ -86,8 +86,8 @@ def test_a_crawl_goes_on_with_the_replica_that_has_taken_over(tmp_path: Path) ->
         open_index(f"{url}&sentinel_password=ask", HEADER)
 
 
-def forget_the_only_one(index: RedisIndex, number: int) -> None:
-    """Have the server be as a replica is that was not yet told of the only document, *number*."""
+def forget_the_last_one(index: RedisIndex, number: int) -> None:
+    """Have the server be as a replica that was told of no document, the last of which is *number*."""
     prefix, server = index.address.prefix, index.server
     for key in redis.Redis.from_url(index.address.server).scan_iter(prefix + b"[bd]*"):
         server.call("DEL", key)
@@ -97,12 +97,15 @@ def forget_the_only_one(index: RedisIndex, number: int) -> None:
 
 
 @pytest.mark.parametrize("confirmed", [True, False])
-def test_a_number_given_twice_settles_no_other_page(redis_url: str, confirmed: bool) -> None:
+@pytest.mark.parametrize("replaces", [True, False])
+def test_a_number_given_twice_settles_no_other_page(redis_url: str, confirmed: bool, replaces: bool) -> None:
+    """It is that of the page that is settled, or of the one that goes for it."""
     with closing(open_index(redis_url, HEADER)) as one, closing(open_index(redis_url, HEADER)) as two:
         assert isinstance(one, RedisIndex)
-        mine = reserve(one, documents([1]))
-        (number,) = one._own  # what no caller sees
-        forget_the_only_one(one, number)
+        old = one.add(documents([0xFF << 20], 2)).tolist() if replaces else []
+        mine = reserve(one, documents([1]), old)
+        for number in [*one._own, *old]:  # what no caller sees
+            forget_the_last_one(one, number)
         theirs = reserve(two, documents([0xFFFF << 40], 5))
         assert [*two._own] == [number]  # type: ignore[attr-defined]
         mine.confirm() if confirmed else mine.release()
@@ -114,21 +117,6 @@ def test_a_number_given_twice_settles_no_other_page(redis_url: str, confirmed: b
         two.flush()
         assert one.store.leases([number])[0].confirmed
         assert one.gauges()["documents"] == 1 + confirmed
-
-
-def test_a_number_given_twice_removes_no_page_in_place_of_one_that_is_replaced(redis_url: str) -> None:
-    with closing(open_index(redis_url, HEADER)) as one, closing(open_index(redis_url, HEADER)) as two:
-        assert isinstance(one, RedisIndex)
-        number = one.add(documents([1])).item()
-        mine = reserve(one, documents([0xFF << 20], 2), replaces=[number])
-        (other,) = one._own
-        forget_the_only_one(one, other)
-        forget_the_only_one(one, number)
-        assert two.add(documents([0xFFFF << 40], 5)).item() == number
-        mine.confirm()
-        one.flush()
-        assert urls_near(one, 0xFFFF << 40) == ["u5"]
-        assert urls_near(one, 0xFF << 20) == ["u2"]
 
 
 def test_a_page_is_judged_anew_if_a_replica_has_taken_over_meanwhile(redis_url: str) -> None:
@@ -143,7 +131,7 @@ def test_a_page_is_judged_anew_if_a_replica_has_taken_over_meanwhile(redis_url: 
 
             looks.append(found)
             if len(looks) == 1:
-                forget_the_only_one(one, number)
+                forget_the_last_one(one, number)
             return Filing(documents([0xFFFF << 40], 5))
 
         again = two.reserve_if(documents([0xFFFF << 40], 5), LOOKUPS, decide)  # type: ignore[arg-type]

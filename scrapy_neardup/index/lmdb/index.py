@@ -18,7 +18,7 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.header import decoding
-from scrapy_neardup.index.memory import LocalIndex
+from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.index.search import closest, search_all
 
 from .compaction import merge_all
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .snapshot import Snapshot
 
 
-class LmdbIndex(LocalIndex):
+class LmdbIndex(MemoryIndex):
     """The index in the directory *path*, or a scratch index that vanishes with the process if that is None.
 
     *wanted* is the header that the index must have, but for the parameters named in *ignore*; a new index is
