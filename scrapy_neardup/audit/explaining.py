@@ -40,7 +40,6 @@ _SAID = {
     "numbers": ("alike but for other numbers, as pages of a template", "substituted numbers"),
     "title": ("alike but for the title, as pages of a template", "title titled retitled"),
     "short_lines": ("alike but for the short lines, as pages of a template", "values"),
-    "other_text": ("another page of the site", "containment"),
     "known": ("more than a copy", "known"),
     "length": ("a part", "length"),
     "alike": ("alike enough", "similarity"),

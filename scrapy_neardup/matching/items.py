@@ -120,13 +120,16 @@ class ItemNotes:
         ]
 
     def learn(self, differences: Sequence[Difference], page: str) -> str | None:
-        """Learn from an item that differs from that of *page*, the URL of the same page without parameters.
+        """Learn from an item that differs from that of the same *page* under another URL.
 
         A field says nothing if it alone has changed in three pages, each time from one identifier to another
-        that no other page has: so prices, names and sizes, which a page may have in a script only, are never
-        learned. Returns the name of a field that is learned now.
+        that no other page has. Identifiers have letters and digits by turns, as no word, price or size has.
+        Returns the name of a field that is learned now.
         """
-        if len(differences) != 1 or not all(map(_is_identifier, differences[0][1:])):
+        if len(differences) != 1 or not all(
+            each and _IDENTIFIER.fullmatch(each) and len(_RUN.findall(each)) >= _RUNS
+            for each in differences[0][1:]
+        ):
             return None
         name, *values = differences[0]
         drawn = self._drawn.setdefault(name, {})
@@ -303,11 +306,6 @@ def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
         yield "", _hash("\0\0".join(sorted(short)))
     if texts:
         yield "\n", _text(" ".join(texts))
-
-
-def _is_identifier(value: str | None) -> bool:
-    """Whether a machine has drawn a value: letters and digits by turns, as in no word and no price."""
-    return bool(value and _IDENTIFIER.fullmatch(value)) and len(_RUN.findall(value or "")) >= _RUNS
 
 
 def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:

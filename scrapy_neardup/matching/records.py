@@ -93,14 +93,10 @@ def scheme_of(
     fingerprints and unknown schemes.
     """
     require_pages(header)
-    tables = [len(family.tables) for family in header.families[OWN:] if family.tables != EQUAL]
+    tables = next((len(each.tables) for each in header.families[OWN:] if each.tables != EQUAL), TABLES)
     try:
-        return load_scheme(
-            header.parameters["scheme"],
-            tables=tables[0] if tables else TABLES,
-            distance=distance,
-            threshold=threshold,
-        )
+        name = header.parameters["scheme"]
+        return load_scheme(name, tables=tables, distance=distance, threshold=threshold)
     except (KeyError, TypeError) as error:
         raise _unknown("a scheme", error) from error
 

@@ -42,11 +42,9 @@ TOKENS_A_NUMBER, ELSEWHERE_NUMBERS = 300, 0.5
 #: So many words and figures of the short lines may be substituted on one site, dates and counts, and one more
 #: for so many tokens (short_texts, 3; ota_recrawl_html, 2).
 VALUES, TOKENS_A_VALUE = 1, 500
-#: On one site so much of the shorter text is in the other: a note under an introduction that all pages have
-#: is another page (hard_wrapped, 0).
-ONE_SITE_CONTAINED = 0.85
 #: At least this share of the new text is in the stored one; if less is, the new one is fuller. Copies bring
-#: boilerplate of their site along (derived_syndication, 2); on one site what is new is new (SECURITY.md).
+#: boilerplate of their site along (derived_syndication, 2); on one site what is new is new (SECURITY.md), and
+#: a note under an introduction that all pages have is another page (hard_wrapped, 0).
 KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.85
 #: And the new text is at least so long, as a share of the stored one: a page that holds several others does
 #: not stand for them (short_texts, 2). With the same title it may be shorter (derived_syndication, 3).
@@ -144,7 +142,6 @@ def asked(pairs: Evidence) -> tuple[Rule, ...]:
     return (
         Rule("title", 0, ~other_title),
         Rule("short_lines", values, ~pairs.one_site | (pairs.values <= values)),
-        Rule("other_text", ONE_SITE_CONTAINED, ~pairs.one_site | (pairs.containment >= ONE_SITE_CONTAINED)),
         Rule("known", known, pairs.known >= known),
         Rule("length", length, pairs.length >= length),
     )
@@ -171,8 +168,8 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     copies = [rule.holds & (pairs.substituted <= rule.numbers) for rule in any_of]
     similar = reduce(np.logical_or, [rule.holds for rule in any_of])
     copy = reduce(np.logical_or, copies) & pairs.varied
-    title, short_lines, other_text, known, length = (rule.holds for rule in all_of)
-    page = copy & title & short_lines & other_text
+    title, short_lines, known, length = (rule.holds for rule in all_of)
+    page = copy & title & short_lines
     if told is not None:
         told.update({f"{rule.name}_asked": rule.asked for rule in (*any_of, *all_of)})
         told.update({rule.name: rule.holds for rule in any_of})
@@ -181,7 +178,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         told["decided_by"] = np.select([*refused, *copies], names, "")
     return Findings(
         page & known & length,
-        page & ~known & (pairs.length > 1),
+        page & ~known & (pairs.length > 1) & (pairs.containment >= all_of[2].asked),
         similar & pairs.varied & ~(copy & title & short_lines),
         copy & known & length & ~title,
     )

@@ -245,7 +245,7 @@ class Page:
             return False
         if not (is_variant(self.url, page.url) or declared_canonical(response) == page.url):
             return False
-        field = self.extension.item_notes.learn(closest.differences, page.url.partition("?")[0])
+        field = self.extension.item_notes.learn(closest.differences, min(page.url, self.url, key=len))
         if field is not None:
             self._repeated = None
             self.reporter.log(logging.WARNING, LEARNED, field=field)

@@ -130,7 +130,6 @@ def test_on_one_site_title_short_lines_and_text_are_those_of_the_page() -> None:
         ({"title": 1, "titled": 5}, "template text_only"),
         ({"retitled": 1, "titled": 5, "jaccard": 0.95}, "template text_only"),
         ({"values": VALUES + 600 // TOKENS_A_VALUE + 1}, "template"),
-        ({"jaccard": 0.7, "containment": 0.84}, "other"),
     ):
         assert one(sites="one", **other) == kind  # type: ignore[arg-type]
         assert one(sites="two", **other) == "near"  # type: ignore[arg-type]
