@@ -18,7 +18,7 @@ from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .records import DIGEST, HIDDEN, OWN, TEMPLATE, URL, shingles_a_token
-from .rules import Evidence, beyond_chance, verify
+from .rules import Evidence, Findings, beyond_chance, verify
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
@@ -94,9 +94,8 @@ class Candidates(NamedTuple):
     @property
     def same_lines(self) -> NDArray[np.bool_]:
         """Which of them have in their short lines the figures and words that the new one has: bool[n]."""
-        stored = self.found.stored.records
-        same = [(stored[field] == self.record[field]).all(axis=-1) for field in ("figures", "words")]
-        return np.asarray(same[0] & same[1])
+        lines = ["figures", "words"]
+        return np.asarray(self.found.stored.records[lines] == self.record[lines])
 
 
 @dataclass(frozen=True)
@@ -133,32 +132,26 @@ class Matcher:
         *exact* (bool[n]) says which pairs have equal texts, *shared* (int[n]) how many of the further keys of
         the scheme each pair has in common.
         """
-        visible = stored["flags"] & HIDDEN == 0
-        if not visible.all():  # what no reader sees takes nothing from other sites
-            visible = visible | ((new["site"] == stored["site"]) & (new["site"] != UNKNOWN))
-            exact = exact & visible
+        one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
+        visible = (stored["flags"] & HIDDEN == 0) | one_site  # what no reader sees takes nothing elsewhere
+        exact = exact & visible
         distance = np.bitwise_count(new["fingerprint"] ^ stored["fingerprint"])
         jaccard, containment = similarity(
             new["sketch"], new["shingles"], stored["sketch"], stored["shingles"]
         )
         agrees = self.scheme.agrees(Pairs(distance, shared, new, stored)) & visible
         candidate = agrees & (stored["flags"] & TEMPLATE == 0)
-        near, fuller, template, text_only = candidate, *(np.zeros_like(candidate) for _ in range(3))
+        found = Findings(candidate, *(np.zeros_like(candidate) for _ in range(3)))
         if self.verified:
             found = verify(_evidence(new, stored, jaccard, containment))
-            near = candidate & found.near
-            fuller, template = candidate & found.fuller & ~exact, candidate & found.template & ~exact
-            text_only = agrees & found.text_only & ~exact
-        one = np.float32(1)
         return Judgement(
             exact,
-            exact | near,
-            fuller,
-            template,
-            text_only,
+            exact | (candidate & found.near),
+            candidate & found.fuller & ~exact,
+            candidate & found.template & ~exact,
+            agrees & found.text_only & ~exact,
             np.where(exact, np.uint8(0), distance),
-            np.where(exact, one, jaccard),
-            np.where(exact, one, containment),
+            *(np.where(exact, np.float32(1), each) for each in (jaccard, containment)),
         )
 
     def candidates(self, document: Documents, found: Found, oldest: float = 0) -> Candidates:

@@ -23,11 +23,10 @@ from scrapy_neardup.fingerprint import SCHEMES, load_scheme
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
-from scrapy_neardup.index.tables import LAYOUTS, NO_KEY
+from scrapy_neardup.index.tables import LAYOUTS
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, families, record, scheme_of
 from tests.examples import examples
-from tests.index.small import SMALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -319,39 +318,3 @@ def test_verdicts_are_those_of_comparing_with_every_stored_page(scheme: str) -> 
             verdicts = [detector.add(each.main, url=each.url) for each in texts]
         assert [(verdict.kind, verdict.url) for verdict in verdicts] == expected
     assert seen >= {"unique", "exact", "revisit", *(("template", "near") * (scheme != "supershingles"))}
-
-
-def test_verdicts_do_not_change_with_merges(tmp_path: Path) -> None:
-    """A phrase that 64 pages share is evidence, one that 65 share is not: in many runs, in one, in memory."""
-    scheme = load_scheme("simhash+anchors")
-    parameters = {**scheme.parameters, "features": {}}
-    header = Header(families(scheme), record(scheme), parameters, 11)
-    members = [group for group, size in enumerate((1, 40, 64, 65, 80)) for _ in range(size)]
-    random.Random(0).shuffle(members)
-    signatures = []
-    with closing(Detector(MemoryIndex(header))) as memory:
-        for seed, group in enumerate(members):
-            phrase = bytes([group + 1]) * 8
-            signatures.append(replace(memory.signature(text(seed, 60)), keys=phrase + bytes([9]) * 56))
-        filed = entries(signatures, [f"https://a.example/{seed}" for seed in range(len(members))], header)
-        filed.keys[-3:] = NO_KEY
-        memory.index.add(filed)
-
-        def kinds(detector: Detector) -> list[str]:
-            """What is said of pages that have but the phrase in common with one of each group."""
-            alike = [signatures[members.index(group)] for group in range(5)]
-            flipped = [
-                replace(each, fingerprint=each.fingerprint ^ 2**64 - 1, digest=bytes(16)) for each in alike
-            ]
-            return [detector.check(each, url="https://b.example/").kind for each in flipped]
-
-        assert kinds(memory) == ["near"] * 3 + ["unique"] * 2
-    for size in (60, 250):
-        with Detector(LmdbIndex(tmp_path / str(size), header, tuning=SMALL)) as detector:
-            for start in range(0, len(members), size):
-                detector.index.add(filed.take(slice(start, start + size)))
-            assert kinds(detector) == ["near"] * 3 + ["unique"] * 2
-            detector.index.compact()  # type: ignore[attr-defined]
-            assert kinds(detector) == ["near"] * 3 + ["unique"] * 2
-        with Detector(LmdbIndex(tmp_path / str(size), header, tuning=SMALL)) as detector:
-            assert kinds(detector) == ["near"] * 3 + ["unique"] * 2
