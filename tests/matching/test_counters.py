@@ -136,23 +136,6 @@ def prose(seed: int, count: int) -> str:
     return " ".join("".join(rng.choices("abcdefghiklmnoprstu", k=6)) for _ in range(count))
 
 
-def product(number: int, own: int = 80) -> MainText:
-    """A page of a shop: what is told of the product, then the terms, which all pages have."""
-    return MainText(f"{prose(number, own)}\n{prose(0, 300)}", title=prose(1000 + number, 4))
-
-
-def test_pages_with_the_terms_of_a_shop_keep_few_of_its_pages_out() -> None:
-    with Detector.open() as detector:
-        assert detector.add(MainText(prose(0, 300), title="Terms"), FIRST).kind == "unique"
-        kinds = [detector.add(product(number), f"{SHOP}{number}").kind for number in range(1, 13)]
-        assert {*kinds} == {"near", "boilerplate"}
-        assert kinds.count("near") <= 3
-        # They are stored: the same page is a revisit, and its equal a copy.
-        assert detector.add(product(9), f"{SHOP}9").kind == "revisit"
-        assert detector.add(product(9), "https://third.example/9").kind == "exact"
-        assert detector.check(product(50), f"{SHOP}50").kind == "boilerplate"
-
-
 @pytest.mark.parametrize(("pages", "sites", "most"), [(40, 1, 3), (60, 60, 3)])
 @pytest.mark.parametrize("share", [0.9, 0.8, 0.7])
 def test_pages_in_numbers_keep_few_of_another_site_s_out(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 from contextlib import closing
-from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -23,9 +22,8 @@ from scrapy_neardup.fingerprint import SCHEMES, load_scheme
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
-from scrapy_neardup.index.tables import LAYOUTS
 from scrapy_neardup.matching.matcher import Matcher
-from scrapy_neardup.matching.records import entries, families, record, scheme_of
+from scrapy_neardup.matching.records import entries, families, record
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -89,16 +87,6 @@ def test_every_scheme_from_end_to_end(detector: Detector) -> None:
     assert detector.check(text(200), url="https://b.example/").kind == "exact"
 
 
-@pytest.mark.parametrize("tables", LAYOUTS)
-def test_the_scheme_of_an_index_is_read_off_its_header(tables: int) -> None:
-    for name in SCHEMES:
-        scheme = load_scheme(name, tables=tables, distance=2)
-        header = Header(families(scheme), record(scheme), {**scheme.parameters, "features": {}}, 0)
-        again = scheme_of(header, distance=2)
-        assert again.families == scheme.families
-        assert (again.tables == tables) == bool(scheme.simhash or tables == 4)
-
-
 # How often
 
 
@@ -121,18 +109,6 @@ def test_anchors_find_what_is_beyond_three_bits() -> None:
     expected = 1 - (1 - float(np.mean(similar))) ** 4
     assert share >= expected - 4 * (expected * (1 - expected) / 100) ** 0.5
     assert alone < share - 0.2
-
-
-@pytest.mark.parametrize("agreeing", range(7))
-def test_super_shingles_need_two_of_six(agreeing: int) -> None:
-    with Detector.open(scheme="supershingles", verified=False) as detector:
-        signature = detector.signature(text(1))
-        detector.add(signature, url="https://a.example/")
-        assert len(signature.keys) == 6 * 8
-        keys = signature.keys[: 8 * agreeing] + bytes(range(48))[8 * agreeing :]
-        other = replace(signature, keys=keys, digest=bytes(16))
-        kind = detector.check(other, url="https://b.example/").kind
-        assert kind == ("near" if agreeing >= 2 else "unique")
 
 
 # Records
