@@ -48,13 +48,10 @@ _PAGES, _DRAWN, _SHOWN, _COMPARED, _DEPTH = 3, 1000, 1 << 14, 1000, 8
 _TITLE, _SEPARATOR = re.compile(r"title|head(line|ing)|^name$", re.IGNORECASE), re.compile(r" *(?:[|·]|::) *")
 _NUMBER = re.compile(r"\d+")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S+\.[a-z0-9]{2,5}", re.IGNORECASE)
-#: What may be an identifier, of a session or a visit, which is longer than a number of an article; and how
+#: What may be an identifier of a session or a visit, which is longer than the number of an article; and how
 #: many runs of letters or digits that has.
-_IDENTIFIER, _RUNS = (
-    re.compile(r"[0-9a-z]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE),
-    4,
-)
-_RUN = re.compile(r"\d+|[a-z]+", re.IGNORECASE)
+_IDENTIFIER = re.compile(r"[0-9a-z]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_RUN, _RUNS = re.compile(r"\d+|[a-z]+", re.IGNORECASE), 4
 #: The keys of what this package says of a page; fields of that begin with its name.
 _OWN = {"url", "kind", "distance", "similarity", "policy"}
 #: What is packed of a field: the hash of its name, its length, and its value. That is a hash of this many

@@ -159,13 +159,7 @@ def test_an_item_with_many_fields_or_too_many_bytes_is_packed_or_left_out():
 @pytest.mark.parametrize(
     ("values", "learned"),
     [
-        (
-            [
-                f"{each}{each[::-1]}"
-                for each in ("7f3a91c2e", "c04be7719", "9a8b7c6d5", "1f2e3d4c5", "0a9b8c7d6", "5e4f3a2b1")
-            ],
-            True,
-        ),
+        ([f"7f3a{n}91c2e{n}04be{n}719d" for n in range(6)], True),
         (["B07XK2N5P9", "B08YL3M6Q0", "B01AB2C3D4", "B02ZX9Y8W7", "B03QW1E2R3", "B04TY5U6I7"], False),
         (["10", "12", "14", "15", "16", "18"], False),
         (["KT-100", "KT-101", "KT-102", "KT-103", "KT-104", "KT-105"], False),
