@@ -26,8 +26,7 @@ FOLLOWED, RUNS = 1 << 12, 1 << 15
 class SiteCounter:
     """Remembers on which sites, and under which names, this process has met copies: of walls on many."""
 
-    def __init__(self, followed: int = FOLLOWED) -> None:
-        self._followed = followed
+    def __init__(self) -> None:
         self._met: OrderedDict[str, dict[int, frozenset[int]]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -49,7 +48,7 @@ class SiteCounter:
                 # Once a limit is passed, more names and sites need not be kept.
                 self._met[url] = after if len(names) <= most + 1 and len(after) <= SITES + 1 else met
                 self._met.move_to_end(url)
-                if len(self._met) > self._followed:
+                if len(self._met) > FOLLOWED:
                     self._met.popitem(last=False)
         return (short and len(after) > SITES) or max(map(len, after.values())) > most
 
@@ -70,8 +69,7 @@ class TitleCounter:
     of its pages for a copy. But what a site has under several titles is what none of its pages is about.
     """
 
-    def __init__(self, followed: int = RUNS) -> None:
-        self._followed = followed
+    def __init__(self) -> None:
         self._met: OrderedDict[tuple[int, int], tuple[bytes, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -98,5 +96,5 @@ class TitleCounter:
                 others = (each for each in self._met.get((site, run), ()) if each != title)
                 self._met[site, run] = (title, *others)[: 4 * TITLES]
                 self._met.move_to_end((site, run))
-            while len(self._met) > self._followed:
+            while len(self._met) > RUNS:
                 self._met.popitem(last=False)
