@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import open_index
-from tests.index.conformance import FINGERPRINT, HEADER, documents, reserve, urls_near
+from tests.index.conformance import FINGERPRINT, HEADER, documents, urls_near
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
@@ -46,17 +45,6 @@ class FakeStore(Store):
 
 def step(name: str) -> Call:
     return Call(name, (), ())
-
-
-def test_the_error_of_a_call_is_raised_and_the_next_goes_on() -> None:
-    store = FakeStore()
-    store.is_away = True
-    with pytest.raises(IndexUnavailable, match="away"):
-        store.run(step("1"))
-    store.is_away = False
-    assert store.run(step("5")) == [1]
-    with pytest.raises(IndexUnavailable, match="full"):
-        store.run(step("5"), step("fail"))
 
 
 def test_a_write_that_fails_holds_up_neither_others_nor_what_is_read() -> None:
@@ -98,13 +86,6 @@ def test_closing_does_not_wait_for_what_lapses_by_itself() -> None:
     store.settle(Write(step("remove")))
     store.close(1000)
     assert store.lost == 0
-
-
-def test_what_is_settled_is_written_though_nothing_is_asked(redis_url: str) -> None:
-    with closing(open_index(redis_url, HEADER)) as index, closing(open_index(redis_url, HEADER)) as other:
-        reserve(index, documents([1])).confirm()
-        time.sleep(0.5)
-        assert other.gauges() | {"documents": 1, "pending": 0} == other.gauges()
 
 
 def test_a_damaged_bucket_fails_only_those_who_read_it(redis_url: str) -> None:
