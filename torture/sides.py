@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.index.lmdb.commands import check
-from scrapy_neardup.index.memory import LocalIndex
+from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.index.protocol import Filing, Found, Lookup
 from tests.index.conformance import reserve
 
@@ -75,7 +75,7 @@ class Side:
 
     def discard(self, numbers: list[int]) -> None:
         found = self.index.search(URL, np.array(numbers, np.uint64))
-        known = self._filed if isinstance(self.index, LocalIndex) else {}
+        known = self._filed if isinstance(self.index, MemoryIndex) else {}
         places = zip(found.query.tolist(), found.document.tolist(), strict=True)
         self.index.discard([known.get(numbers[query], document) for query, document in places])
 
@@ -84,7 +84,7 @@ class Side:
         records, urls, notes = self.index.fetch(found.document)
         for record, url, note in zip(records, urls, notes, strict=True):
             if note != url.encode() or (
-                isinstance(self.index, LocalIndex) and record != record_of(url, record)
+                isinstance(self.index, MemoryIndex) and record != record_of(url, record)
             ):
                 raise Wrong(f"the record or the note of {url} is of another document")
         return sorted(zip(found.query.tolist(), urls, found.distance.tolist(), strict=True))
