@@ -26,7 +26,8 @@ LINK_KEY, DEFERRED_KEY = "neardup_link", "neardup_deferred"
 #: A shape is closed after so many copies in a row: then at least 95 % of its pages are copies, by the lower
 #: bound of Wilson's interval, one-sided, at 95 %: n / (n + 1.645²).
 COPIES = 52
-#: Of the requests of a closed shape the first one of so many is sent, and ever fewer after some thousand.
+#: Of the requests of a closed shape the first one of so many is sent; ever fewer after some thousand, or, of
+#: links that were given before, after eighty.
 SAMPLE = 20
 #: What a deferred request's priority loses.
 BEHIND = 1_000_000
@@ -139,7 +140,7 @@ class Budget:
         asked, due = self._asked.get((name, deferred), (1, 1))
         sent = asked >= due
         if sent:
-            due += max(SAMPLE, asked // (SAMPLE if meta[LINK_KEY] == "again" else 5 * SAMPLE))
+            due += max(SAMPLE, asked // (4 if meta[LINK_KEY] == "again" else 5 * SAMPLE))
         self._asked[name, deferred] = (asked + 1, due)
         return None if sent else f"the last {self._shapes[name]} pages of {name} brought nothing new"
 

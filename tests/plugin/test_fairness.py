@@ -68,4 +68,4 @@ async def test_site_whose_pages_hang(sites, crawl, pages, page, tmp_path, monkey
     assert 1 <= result["error/extract/timeout"] <= 4
     assert result["error/extract/timeout"] + result["skipped/slow_site"] == HOSTILE
     # With no turns it is all of them, by two at a time.
-    assert among < HOSTILE * LIMIT / 2 / 2
+    assert among < HOSTILE * LIMIT / 2
