@@ -69,8 +69,9 @@ def use(trial: Trial) -> None:
         return
     waiting: set[int] = set()
     for number in range(1000, 1024):
-        trial.attempt(lambda number=number: reserve(index, documents([number * 7], [f"u{number}"])).confirm())  # type: ignore[misc]
-        waiting.add(number)
+        new = documents([number * 7], [f"u{number}"])
+        if trial.attempt(lambda new=new: reserve(index, new).confirm()):  # type: ignore[misc]
+            waiting.add(number)
         if number % 3 == 0 and trial.attempt(index.flush):
             trial.kept |= waiting
             waiting.clear()
