@@ -41,9 +41,6 @@ if TYPE_CHECKING:
     from .index.reservation import Reservation
     from .matching.matcher import Candidates
 
-#: Has a token of each kind: a word, a number, a character of a script without spaces, a syllable.
-_SAMPLE = "Straße 17 東京 ข่าว"
-
 
 class _Answer(NamedTuple):
     """What is said of a document, the candidates it has met, and whether its lookups have met a bound."""
@@ -85,9 +82,9 @@ class Detector:
         self.min_tokens = min_tokens
         self.window = window
         self.fingerprinter = fingerprinter_of(index.header, self.matcher.scheme)
-        # The first signature and the list of public suffixes take too long for an event loop. If a package is
-        # missing, this shows here and not with the first page.
-        entries([self.signature(_SAMPLE)], ["https://example.com/"], index.header, scope="any")
+        # To read the list of public suffixes takes too long for an event loop. If a package is missing, this
+        # shows here and not with the first page.
+        entries([self.signature("a")], ["https://example.com/"], index.header, scope="any")
         self._clock = clock
         self._sites, self._titles = SiteCounter(), TitleCounter()
         self._pending: set[Reservation] = set()

@@ -88,10 +88,6 @@ class Extraction:
     #: The main text, if it was asked for.
     text: MainText | None = None
 
-    def __reduce__(self) -> tuple[type[Extraction], tuple[object, ...]]:
-        # What dataclasses have for this takes ten times as long, half of it in the crawl's own process.
-        return Extraction, tuple(getattr(self, name) for name in self.__slots__)
-
 
 @dataclass(frozen=True, slots=True)
 class Job:

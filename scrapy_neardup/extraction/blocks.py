@@ -11,19 +11,17 @@ import regex
 from lxml import etree
 
 from scrapy_neardup.fingerprint.main_text import parted
-from scrapy_neardup.fingerprint.paragraphs import ends_sentence, is_paragraph, length
+from scrapy_neardup.fingerprint.paragraphs import is_paragraph, length
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
 #: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation,
-#: teasers, advertising; or none of these. An article may stand in what is called "around" by mistake, hardly
-#: ever in a "foot". Lines may be "quoted" from another text.
+#: teasers, advertising; or none of these. Lines may be "quoted" from another text.
 Region = Literal["", "comments", "foot", "around", "quoted"]
 
 
 def _names(text: str) -> frozenset[str]:
-    """Return the words of *text*."""
     return frozenset(text.split())
 
 
@@ -84,21 +82,13 @@ class Block:
         self.prose = not self.is_link and is_paragraph(self.text, self.letters)
 
     @property
-    def ends(self) -> bool:
-        """Whether it ends like a sentence."""
-        return ends_sentence(self.text)
-
-    @property
     def is_free(self) -> bool:
         """Whether it stands in no region, and is no link."""
         return not self.region and not self.is_link
 
     @property
     def document(self) -> str:
-        """The name of the file that it links to, if that is a document; empty if it is none.
-
-        Such a link is an entry of its page, not a way to another one.
-        """
+        """The name of the file that it links to, if that is a document, an entry of its page; else empty."""
         found = _DOCUMENT.fullmatch(self.href.strip()) if self.href and self.is_link else None
         return "" if found is None else found[1]
 
@@ -259,10 +249,7 @@ _REMEMBERED = 1 << 11
 
 
 def region_of(element: _Element, has_headline: bool) -> Region:
-    """Return what *element* holds by its name, class, id and role.
-
-    What holds the headline stands around nothing.
-    """
+    """Return what *element* holds by its name, class, id and role; nothing if it has the headline."""
     tag = element.tag
     if tag in _MAIN or (has_headline and tag != "nav"):
         return ""

@@ -88,10 +88,9 @@ def decode(body: bytes, content_type: str | None) -> str:
 def decode_as_declared(
     body: bytes, content_type: str | None, otherwise: Callable[[bytes], str]
 ) -> tuple[str, str]:
-    """Return the charset that *body* has according to its header or to itself, and its text; never raises.
+    """Return the charset that *body* has by its header or itself, and its text; never raises.
 
-    If much of it is UTF-8 it is that, whatever it declares. *otherwise* names the charset of a page that
-    declares none.
+    *otherwise* names the charset of a page that declares none.
     """
     marked = read_bom(body)[0] is not None
     if not marked and (_beyond_characters(body) or 0) >= _SURELY:  # as pages are that a crawler has saved
@@ -118,8 +117,7 @@ def detect(body: bytes) -> str:
 def _beyond_characters(body: bytes, *, strays: bool = False) -> int | None:
     """Return how many more bytes than characters *body* has if it is UTF-8, None if it is not.
 
-    A page that was cut is still UTF-8, and so is one with *strays*, bytes of no character far into good
-    UTF-8, if they are allowed.
+    A page that was cut is still UTF-8, and one with *strays* far into good UTF-8, if they are allowed.
     """
     try:
         return len(body) - len(body.decode("utf-8"))

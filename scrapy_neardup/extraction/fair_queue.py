@@ -50,9 +50,8 @@ class FairQueue:
     """Have at most *places* pages extracted at a time, each of which takes *limit* seconds at most.
 
     The next page is of the site that has used the least time. A site has one place until its first page is
-    done, and while pages over the limit are held against it; after `STRIKES` of these all its pages are
-    refused for `PAUSE` seconds. While its pages are slow, and other sites are about, no more of them wait
-    than take *limit* seconds. Not thread-safe. *clock* gives seconds.
+    done, and after late ones; after `STRIKES` of these its pages are refused for `PAUSE` seconds. While its
+    pages are slow, and other sites are about, no more wait than take *limit* seconds. Not thread-safe.
     """
 
     def __init__(self, places: int, limit: float, *, clock: Callable[[], float] = monotonic) -> None:
@@ -65,10 +64,7 @@ class FairQueue:
         self._served = 0.0
 
     def ask(self, name: Hashable, decide: Callable[[bool], None]) -> Turn:
-        """Queue a page of the site *name*.
-
-        *decide* is called, now or later, with whether it is to be extracted. `end` must follow in any case.
-        """
+        """Queue a page; *decide* is called, now or later, with whether it is extracted. `end` must follow."""
         site = self._sites.setdefault(name, _Site())
         self._sites.move_to_end(name)
         site.asked = self._clock()
@@ -85,10 +81,7 @@ class FairQueue:
         return turn
 
     def end(self, turn: Turn, seconds: float = 0.0, *, late: bool = False) -> None:
-        """Take out a page that has kept a worker busy for *seconds*.
-
-        They are 0 if its answer was known, or nobody waits for it. *late*: it was over the time limit.
-        """
+        """Take out a page that has kept a worker busy for *seconds*, perhaps 0; *late* beyond the limit."""
         site = turn.site
         if turn.granted:
             turn.granted = False

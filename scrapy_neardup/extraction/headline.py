@@ -72,9 +72,8 @@ def only_first_level_heading(blocks: Sequence[Block]) -> int | None:
 def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None, end: int) -> str:
     """Return the words that name the page among those of its site: those of its headline.
 
-    A page may have none, or one that is a link to the first page of the site and so the name of that, or the
-    entry of a menu, which names a section. Then all that it calls itself counts: its titles, and its
-    first-level headings up to the *end* of the text.
+    If it has none, or one that names the site or a section, all that it calls itself counts: its titles, and
+    its first-level headings up to the *end* of the text.
     """
     if headline is not None:
         block = blocks[headline]

@@ -1,4 +1,4 @@
-"""Extractors by name, and a rehearsal of what workers do with a page."""
+"""Extractors by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy_neardup.fingerprint.main_text import MainText
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .base import Extractor, Signer
+    from .base import Extractor
 
 #: Built-in extractors: module in this package, class, and what to install if it cannot be imported.
 _BUILT_IN = {
@@ -23,11 +23,6 @@ _BUILT_IN = {
     "plain": ("libraries", "Plain", "trafilatura lxml_html_clean"),
 }
 EXTRACTORS = tuple(_BUILT_IN)
-#: A page with an article.
-_PAGE = (
-    "<html><body><article>"
-    + "<p>Der Stadtrat einigte sich am Dienstag über die Brücke: Sie bleibt für Fußgänger geöffnet.</p>" * 5
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +83,3 @@ def load_extractor(name: str) -> Extractor:
             f"The extractor {name!r} of NEARDUP_EXTRACTOR {fault}: name a function (html, url) -> text."
         )
     return _Imported(function, str(getattr(function, "identity", f"{module}:{attribute}")))
-
-
-def rehearse(extractor: Extractor, fingerprinter: Signer) -> None:
-    """Decode, extract and fingerprint a page in this process, without an extractor of the user's."""
-    from .decoding import decode
-    from .libraries import Plain
-
-    html = decode(_PAGE.encode("cp1252"), None)
-    for each in (Plain(), extractor):
-        if not isinstance(each, _Imported):
-            fingerprinter.signature(each(html, None) or "")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _END = re.compile(r"</(?:html|body)\s*>", re.IGNORECASE)
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]{0,1000}>?", re.IGNORECASE)
 #: A tag of thousands of attributes, which take libxml2 quadratic time; and what it is if it is one. Neither
-#: passes over a < or >: what looks like a tag in a script must not take along what stands behind the script.
+#: passes over a < or >, which may stand in a script.
 _MAYBE_LONG = re.compile(r"<[a-z][^<>]{4096}", re.IGNORECASE)
 _LONG = regex.compile(
     r"""<([a-z][a-z0-9:-]*+)"""
@@ -51,8 +51,7 @@ def in_one_document(html: str) -> str:
     """Return *html* without its XML declaration and the end tags of documents.
 
     The declaration tells of bytes, which are text now. What stands behind an end tag is part of the page in
-    browsers, but not in what libxml2 parses. There may be all of the page: behind a head that ends the
-    document, or a notice that is a document of its own.
+    browsers, but not in what libxml2 parses.
     """
     return _END.sub("", _DECLARATION.sub("", html, count=1))
 
@@ -91,11 +90,7 @@ def remove_no_text(root: _Element) -> None:
 
 
 def remove_hidden(root: _Element) -> bool:
-    """Take out what readers do not see, as far as the markup tells; return whether there was any.
-
-    Hidden is what has the attribute ``hidden``, ``aria-hidden="true"``, a ``style`` with ``display: none`` or
-    ``visibility: hidden``, and some elements by their name. What a style sheet hides is not known.
-    """
+    """Take out what readers do not see, as far as the markup tells; return whether there was any."""
     hidden = [element for element in _MAYBE_HIDDEN(root) if element.tag not in _WHOLE and _hides(element)]
     remove(root, hidden)
     named = next(root.iter(*_NOT_SHOWN), None) is not None

@@ -2,8 +2,7 @@
 
 Pasternack and Roth, "Extracting Article Text from the Web with Maximum Subsequence Segmentation" (WWW 2009):
 every block of the page has a score, paragraphs above zero, all else below, and the article is the run of
-neighbours with the greatest sum. So two pages with one text yield the same paragraphs, whatever stands around
-them. docs/quality.md compares it with Trafilatura.
+neighbours with the greatest sum.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ class Segment:
         lines = _free(blocks[run.start : run.stop])
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
-        begin = _beginning(blocks, headline, run)
+        begin = run.start if headline is None or headline >= run.start else headline + 1
         title = title_of(blocks, names, named, run.stop)
         details = _details(blocks, begin, run, headline)
         # They tell pages of a site from each other that have an introduction in common.
@@ -118,8 +117,8 @@ class Segment:
     ) -> MainText | None:
         """Return what Trafilatura finds on a page without an article, if there is more than menu and foot.
 
-        Of a letter, and of a page of many elements, it is its own lines. *details* are the short lines of
-        what comes nearest to an article: a place or a colour may be all that tells the page from others.
+        Of a letter, and of a page of many elements, it is its own lines. *details* may be all that tells the
+        page from others.
         """
         own = [block.text for block in _free(blocks)]
         around = {block.text for block in blocks if block.region}.difference(own)
@@ -139,8 +138,7 @@ class Segment:
 def _with_all_shown(text: MainText, blocks: Sequence[Block], part: float) -> MainText:
     """Return *text* with all that the page shows outside its regions, if it is less than *part* of that.
 
-    Such a text may be the same on pages that show different things: a note over a list or a calendar, some
-    of the entries of a list. Teasers may be entries.
+    It may be the same on pages that show different things: a note over a list. Teasers may be entries.
     """
     shown = [block for block in blocks if not block.region or block.within == LISTED]
     if length(text.text) >= part * _letters(shown):
@@ -153,8 +151,7 @@ def _give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is most of the text, and so the article itself.
 
     A region "around" is if it has as much prose as there is text in no region, links aside; or as much prose
-    as there is in no region, and half as much text again. So are comments where there is no other article: a
-    forum may call all that is said in it so, the first post included.
+    as there is in no region, and half as much text again. So are comments where there is no other article.
     """
     prose, text = Counter[int](), Counter[int]()  # what stands in no region has the number 0
     around = set[int]()
@@ -193,34 +190,32 @@ def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[in
         if block.prose:
             texts.append((number, title))
             title = None
-        elif _may_be_title(block) and (title is None or block.letters > blocks[title].letters):
+        elif (
+            block.is_link
+            and block.letters >= (_TITLE if title is None else blocks[title].letters + 1)
+            and not block.href.lstrip().lower().startswith(_NOWHERE)  # which unfolds an answer
+        ):
             title = number
-    found: list[tuple[int, int]] = []
+    found: list[list[tuple[int, int | None]]] = []
     begin = 0
-    for end in range(1, len(texts) + 1):
-        shape = _shape(blocks, *texts[begin])
-        if end == len(texts) or _shape(blocks, *texts[end]) != shape:
-            if shape and end - begin >= _ENTRIES and _is_apart(blocks, texts, begin, end):
-                found.append((begin, end))
-            begin = end
+    for shape, group in itertools.groupby(texts, key=lambda text: _shape(blocks, *text)):
+        end = begin + len([*group])
+        if shape and end - begin >= _ENTRIES and _is_apart(blocks, texts, begin, end):
+            found.append(texts[begin:end])
+        begin = end
     every = sum(blocks[number].letters for number, _ in texts)
-    rest = every - sum(blocks[number].letters for begin, end in found for number, _ in texts[begin:end])
+    rest = every - sum(blocks[number].letters for entries in found for number, _ in entries)
     if rest < max(2 * ARTICLE, _SHARE * every):
         return []
     numbers = [
         number
-        for begin, end in found
-        for number in range(texts[begin][1] or 0, texts[end - 1][0] + 1)
+        for entries in found
+        for number in range(entries[0][1] or 0, entries[-1][0] + 1)
         if not blocks[number].region
     ]
     for number in numbers:
         blocks[number].region, blocks[number].within = "around", LISTED
     return numbers
-
-
-def _may_be_title(block: Block) -> bool:
-    """Tell whether *block* is a link to another page, and not one that unfolds an answer."""
-    return block.is_link and block.letters >= _TITLE and not block.href.lstrip().lower().startswith(_NOWHERE)
 
 
 def _shape(blocks: Sequence[Block], number: int, title: int | None) -> tuple[str, ...]:
@@ -287,24 +282,12 @@ def _score(block: Block) -> float:
     return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
 
 
-def _beginning(blocks: Sequence[Block], headline: int | None, run: range) -> int:
-    """Return the number of the first block of the main text, which is the one behind the headline.
-
-    If there is no headline before the *run*, the lines right before the run are part of the main text.
-    """
-    if headline is not None and headline < run.start:
-        return headline + 1
-    return run.start
-
-
 def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | None) -> list[str]:
     """Return the short lines of the main text, up to where something else begins.
 
     A heading that is a link is one of them if it does not stand behind the text: it names an entry of a list.
-    So is a link to a document, with the name of the file: lists of other documents may have the same words.
-
-    Behind a text that stands before the headline, such as a line that runs over all pages of a site, they are
-    those under the headline.
+    So is a link to a document, with the name of the file. Behind a text that stands before the headline they
+    are those under the headline.
     """
     lines: list[str] = []
     behind = run.stop if headline is None else max(run.stop, headline + 1)

@@ -24,10 +24,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Cut a signature into *bands* of *rows* components each.
+    """Cut a signature into *bands* of *rows* components, at least *agree* of which make a candidate if equal.
 
-    Texts are candidates if at least *agree* of their bands are equal. Raises `ConfigurationError` unless
-    ``bands >= agree >= 1`` and ``rows >= 1``.
+    Raises `ConfigurationError` unless ``bands >= agree >= 1`` and ``rows >= 1``.
     """
 
     bands: int
@@ -41,8 +40,7 @@ class Bands:
     def keys(self, signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Hash each band of *signatures* (uint64[n, ≥ bands * rows]) with its number; uint64[bands, n].
 
-        All texts without shingles get the same keys: do not file them. Raises `ConfigurationError` for
-        shorter signatures.
+        Raises `ConfigurationError` for shorter signatures.
         """
         signatures = np.atleast_2d(signatures)
         if signatures.shape[1] < self.bands * self.rows:
@@ -63,10 +61,9 @@ class Bands:
         return enough
 
     def probability(self, jaccard: float | NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how likely texts of Jaccard similarity s become candidates.
+        """Return how likely texts of Jaccard similarity s become candidates: 1 - (1 - sʳ)ᵇ for one band.
 
-        If one band is enough it is 1 - (1 - sʳ)ᵇ, else the tail of a binomial distribution. Raises
-        `ConfigurationError` for an s that is not from 0 to 1.
+        Raises `ConfigurationError` for an s that is not from 0 to 1.
         """
         similarity = np.asarray(jaccard, np.float64)
         if not np.all((similarity >= 0) & (similarity <= 1)):

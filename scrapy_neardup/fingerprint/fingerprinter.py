@@ -37,8 +37,8 @@ _SCHEME = Anchored()
 class Fingerprinter:
     """Makes the signatures of an index. The same *features*, *scheme* and *seed* make comparable ones.
 
-    Each index has a *seed* (0 to 2³² - 1) of its own, so that nobody can craft a page that looks like another
-    one. Thread-safe. Raises `ConfigurationError`, and `DependencyUnavailable` where NumPy computes wrongly.
+    Each index has a *seed* (0 to 2³² - 1) of its own, against crafted pages. Thread-safe. Raises
+    `ConfigurationError`, and `DependencyUnavailable` where NumPy computes wrongly.
     """
 
     def __init__(self, features: Features = _DEFAULT, seed: int = 0, scheme: Scheme = _SCHEME) -> None:

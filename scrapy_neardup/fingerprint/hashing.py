@@ -123,7 +123,7 @@ def _power(exponent: int) -> NDArray[np.uint64]:
 
 
 def shingle(hashes: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
-    """Hash each run of *size* neighbours, or all of fewer together; uint64[max(1, n - size + 1)]."""
+    """Hash each run of *size* neighbours, or fewer if there are no more; uint64[max(1, n - size + 1)]."""
     require_whole("The size of a shingle", size, 1)
     return Runs(hashes)[max(1, min(size, len(hashes)))]
 
@@ -153,10 +153,7 @@ def below(places: NDArray[np.intp], bounds: list[int]) -> list[int]:
 
 
 def of_text(bounds: list[int], step: int) -> NDArray[np.intp] | int:
-    """Return, for each of the hashes with these *bounds*, *step* times the number of its text; intp[n].
-
-    For one text it is 0.
-    """
+    """Return *step* times the number of the text of each of the hashes with these *bounds*; intp[n], or 0."""
     if len(bounds) == 2:
         return 0
     places = np.array(bounds)
@@ -213,10 +210,10 @@ class Terms:
         return Runs(padded)
 
     def shingles(self, words: int, characters: int | None = None) -> Hashes:
-        """Hash each run of *words* tokens of each text, in their order.
+        """Hash each run of *words* tokens of each text, in order; of fewer, all together.
 
         Runs that begin with a character of a script without spaces have *characters* tokens, and those that
-        begin with a letter of one twice as many. If the first run would have more than all, it has all.
+        begin with a letter of one twice as many.
         """
         short = self._runs[words]
         if characters is None or not self._mixed:
@@ -268,13 +265,7 @@ class Terms:
 
 def unique(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the distinct values in ascending order, in a third of the time of ``np.unique``."""
-    return distinct(hashes)[0]
-
-
-def distinct(hashes: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the distinct values in ascending order, and how often each occurs."""
-    found, counts = distinct_each(Hashes.of([hashes.copy()]))
-    return found.values, counts
+    return distinct_each(Hashes.of([hashes.copy()]))[0].values
 
 
 def distinct_each(hashes: Hashes) -> tuple[Hashes, NDArray[np.int64]]:

@@ -36,11 +36,6 @@ def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64
     return shingle(mix(points + (np.uint64(seed) << _SEED)), size)
 
 
-def shared(a: ArrayLike, b: ArrayLike) -> int:
-    """Count the elements that two sets (uint64[m], uint64[n]) have in common."""
-    return _sizes(a, b)[0]
-
-
 def jaccard(a: ArrayLike, b: ArrayLike) -> float:
     """Return the share of all the elements of two sets (uint64[m], uint64[n]) that are in both."""
     both, size_a, size_b = _sizes(a, b)

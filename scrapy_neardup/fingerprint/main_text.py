@@ -39,11 +39,10 @@ _TOGETHER = regex.compile(
 
 
 def unwrapped(text: str) -> str:
-    """Join the lines of each paragraph of *text* if the text is wrapped; else return it as it is.
+    """Join the lines of each paragraph of *text* if most lines are full; else return it as it is.
 
-    A line is full if the first word of the next line (in Chinese and Japanese its first character) had no
-    room on it, and then joined to that. A text is wrapped if most of its lines are full. A blank line ends a
-    paragraph, and so does one that is indented more than the one before it.
+    A line is full if the first word of the next one had no room on it. A blank line ends a paragraph, and so
+    does one that is indented more than the one before it.
     """
     lines = text.split("\n")
     if sum(len(line) > 4 * _WIDEST for line in lines) > _UNBROKEN * len(lines):  # most articles
@@ -140,11 +139,9 @@ class MainText(NamedTuple):
 
     #: What is fingerprinted: paragraphs, one a line.
     text: str
-    #: The words of title and headings that name this page among those of its site; empty if they are not
-    #: known.
+    #: The words that name this page among those of its site; empty if they are not known.
     title: str = ""
-    #: Lines of the main content that are too short to be fingerprinted, such as rows of tables, prices and
-    #: dates.
+    #: Lines of the main content that are too short to be fingerprinted, such as prices and dates.
     details: str = ""
 
     @property
@@ -154,11 +151,7 @@ class MainText(NamedTuple):
 
 
 def main_text(text: str | MainText) -> MainText:
-    """Return *text* as a `MainText`.
-
-    A plain text is unwrapped, its title is not known, and its short lines are found by their length later.
-    What it quotes if it is a letter counts as they do.
-    """
+    """Return *text* as a `MainText`: unwrapped, with what it quotes among the short lines."""
     if isinstance(text, MainText):
         return text
     own, quoted = parted(text)

@@ -80,9 +80,8 @@ def bottom_k(hashes: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
 def bottom_k_jaccard(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Estimate the Jaccard similarity of one text (uint64[k]) with m others (uint64[m, k]); float64[m].
 
-    Given uint64[m, k] twice, it compares pair by pair. Texts without shingles have similarity 0. The k least
-    values of both sketches together are a fair sample of the union, and the share of them that is in both
-    counts. The standard error is √(J(1 - J) / k) at most.
+    Given uint64[m, k] twice, it compares pair by pair. The k least values of both together are a fair sample
+    of the union, and the share of them that is in both counts, with a standard error of √(J(1 - J) / k).
     """
     both = np.sort(np.concatenate((np.broadcast_to(sketch, sketches.shape), sketches), axis=1), axis=1)
     again = np.zeros(both.shape, np.bool_)

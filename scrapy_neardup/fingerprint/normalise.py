@@ -1,10 +1,8 @@
 """Normalises texts, so that the same text in other encodings and spellings becomes equal.
 
-Unicode forms, case, invisible characters and white space are made alike. Then letters are folded to those
-that remain where their marks are left out by custom, and digits to 0 to 9: vowel points and hamza in Arabic,
-points in Hebrew, the accents of Greek on capitals, the nukta of Devanagari, ё and е, ş and ș, the digits of
-each script. Accents of Latin and other letters of Cyrillic stay: Hùng and Hưng, Peña and Pena are two names,
-and a note of one template about each is two notes.
+Unicode forms, case, invisible characters and white space are made alike. Then marks go that writers leave out
+by custom: vowel points and hamza in Arabic, points in Hebrew, the accents of Greek, the nukta of Devanagari.
+Accents of Latin and other letters of Cyrillic stay: Peña and Pena are two names.
 """
 
 from __future__ import annotations
@@ -31,9 +29,8 @@ _CONTROLS = bytes([*range(10), *range(11, 32), 127])
 def normalise(text: str) -> str:
     """Fold compatibility forms and case, remove what is invisible, tidy white space; idempotent.
 
-    What is left of white space is one space between words and one newline between paragraphs. The folding is
-    that of ``toNFKC_Casefold`` (Unicode Standard, section 3.13). A lone surrogate becomes a question mark; of
-    a run of combining marks 32 are kept.
+    The folding is that of ``toNFKC_Casefold`` (Unicode Standard, section 3.13). A lone surrogate becomes a
+    question mark; of a run of combining marks 32 are kept.
     """
     if not text:  # most titles and short lines of plain texts are empty
         return ""
@@ -89,11 +86,10 @@ _BMP, _CODE_POINTS = 0x10000, 0x110000
 
 
 def code_points(text: str) -> NDArray[np.uint8 | np.uint16 | np.uint32]:
-    """Return the code points of *text*, which has no lone surrogates, as its letters are reduced.
+    """Return the code points of *text*, which has no lone surrogates; uint8[n], uint16[n] or uint32[n].
 
     Marks that writers may leave out are left out, digits are those of ASCII, and of letters with several code
-    points one is taken. Unicode calls such replacements foldings. They are uint8[n] if *text* is ASCII, else
-    uint16[n] or uint32[n].
+    points one is taken.
     """
     if text.isascii():
         return np.frombuffer(text.encode(), np.uint8)
@@ -118,10 +114,7 @@ def fold_letters(text: str) -> str:
 
 @cache
 def _table() -> NDArray[np.uint32]:
-    """Return what each code point is reduced to, 0 if nothing is left; uint32[0x110000].
-
-    It is made once a process, in about 0.1 s.
-    """
+    """Return what each code point is reduced to, 0 if nothing is left; uint32[0x110000], made in .1 s."""
     table = np.arange(_CODE_POINTS, dtype="<u4")
     table[0] = ord(" ")  # it stands between words, too
     for character in _REDUCIBLE.findall("".join(map(chr, range(2 * _BMP)))):

@@ -53,12 +53,12 @@ class Pairs(NamedTuple):
 class Scheme(ABC):
     """What all schemes have in common. A scheme ignores the options that it has no use for.
 
-    *tables* is the number of permuted tables of the fingerprint: 4, or 10 or 20 for 10⁸ documents and more.
-    *distance* says in how many bits the fingerprints of candidates may differ, *threshold* how similar
-    candidates are at least. Raises `ConfigurationError` for options that cannot work.
+    Raises `ConfigurationError` for options that cannot work.
     """
 
+    #: Permuted tables of the fingerprint: 4, or 10 or 20 for 10⁸ documents and more.
     tables: int = TABLES
+    #: In how many bits the fingerprints of candidates may differ, and how similar candidates are at least.
     distance: int = DISTANCE
     threshold: float = 0.5
 
@@ -117,10 +117,10 @@ class Scheme(ABC):
 
 
 def anchors(shingles: Hashes, count: int = ANCHORS) -> NDArray[np.uint64]:
-    """Return the anchors of several texts: a few long shingles, the same ones in every copy.
+    """Return the anchors of several texts, a few long shingles, the same in every copy; uint64[texts, count].
 
     *shingles* are divided into *count* parts (a power of two) by some bits of their hashes, and the least of
-    each part is taken (Broder 1997), or NO_KEY if there is none; uint64[texts, count].
+    each part is taken (Broder 1997), or NO_KEY if there is none.
     """
     values, bounds = shingles
     least = np.full((len(bounds) - 1) * count, NO_KEY, np.uint64)
@@ -227,10 +227,7 @@ class MinHashBands(Banded):
 
 
 class BottomK(MinHashBands):
-    """Texts whose bottom-k samples are similar, and that share a band of a MinHash of the sample.
-
-    The values of such a sample have no fixed places that could be cut into bands.
-    """
+    """Texts whose bottom-k samples are similar, and share a band of a MinHash of the sample."""
 
     name = "bottomk"
     record = (("components", f"({COMPONENTS},)<u8"),)
@@ -250,15 +247,12 @@ SCHEMES: dict[str, type[Scheme]] = {
 }
 
 
-def load_scheme(
-    name: str,
-    *,
-    tables: int = Scheme.tables,
-    distance: int = Scheme.distance,
-    threshold: float = Scheme.threshold,
-) -> Scheme:
-    """Return the scheme called *name*; raise `ConfigurationError` if there is none, or it cannot work."""
+def load_scheme(name: str, **options: Any) -> Scheme:
+    """Return the scheme called *name*, with *options* as `Scheme` has them.
+
+    Raises `ConfigurationError` if there is none, or it cannot work.
+    """
     require_type("A scheme", name, str, "a name, a str")
     if name not in SCHEMES:
         raise ConfigurationError(f"There is no scheme {name!r}: use one of {', '.join(SCHEMES)}.")
-    return SCHEMES[name](tables=tables, distance=distance, threshold=threshold)
+    return SCHEMES[name](**options)

@@ -16,7 +16,7 @@ from .normalise import normalise, text_of
 from .tokens import Tokens, tokenise
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 # The characters that are tokens of class Han, see `tokens`.
 _HAN = regex.compile(r"[\p{Han}&&[\p{L}\p{Nl}]]", regex.V1)
@@ -30,10 +30,7 @@ class Segmenter(Protocol):
     identity: str
 
     def cut(self, text: str) -> Sequence[str]:
-        """Return the words of *text*, which has Han characters and newlines alone.
-
-        The words are in order, leave out no character, and do not cross newlines.
-        """
+        """Return all words of *text*, of Han characters and newlines, in order; none crosses a newline."""
 
 
 class RjiebaSegmenter:
@@ -47,18 +44,11 @@ class RjiebaSegmenter:
                 "Segmenting Chinese needs: pip install 'scrapy-neardup[chinese]'."
             ) from error
         self.identity = f"rjieba {version('rjieba')}"
-        self._jieba = rjieba.Jieba()
-
-    def cut(self, text: str) -> Sequence[str]:
-        words: list[str] = self._jieba.cut(text)
-        return words
+        self.cut: Callable[[str], Sequence[str]] = rjieba.Jieba().cut
 
 
 def load_segmenter(name: str) -> Segmenter:
-    """Return the segmenter *name*: "rjieba", or the import path of an object or a class.
-
-    Raises `ConfigurationError` if it cannot be had.
-    """
+    """Return the segmenter *name*: "rjieba", or an import path. Raises `ConfigurationError`."""
     if name == "rjieba":
         return RjiebaSegmenter()
     try:
@@ -69,9 +59,8 @@ def load_segmenter(name: str) -> Segmenter:
             f"The segmenter {name!r} of NEARDUP_FEATURES cannot be imported ({error!r}): use 'rjieba' or the "
             "path of an importable object."
         ) from error
-    if not callable(getattr(segmenter, "cut", None)) or not isinstance(
-        getattr(segmenter, "identity", None), str
-    ):
+    identity = getattr(segmenter, "identity", None)
+    if not callable(getattr(segmenter, "cut", None)) or not isinstance(identity, str):
         raise ConfigurationError(
             f"The segmenter {name!r} of NEARDUP_FEATURES needs a method cut and a text identity."
         )
@@ -79,10 +68,9 @@ def load_segmenter(name: str) -> Segmenter:
 
 
 def segment(tokens: Tokens, segmenter: Segmenter) -> Tokens:
-    """Join the Han characters among *tokens* to the words that *segmenter* finds.
+    """Join the Han characters among *tokens* to the words that *segmenter* finds, numbers if all of one are.
 
-    A word counts as one token of a script with spaces, and as a number if all its characters do. Raises
-    `ConfigurationError` if the segmenter fails or changes the text.
+    Raises `ConfigurationError` if the segmenter fails or changes the text.
     """
     han = tokens.unspaced & ~tokens.syllables
     if not han.any():
@@ -112,10 +100,7 @@ def segment(tokens: Tokens, segmenter: Segmenter) -> Tokens:
 
 
 def stop_words(languages: Iterable[str]) -> frozenset[str]:
-    """Return the stop words of *languages* (ISO 639-1 codes) as tokens of this package.
-
-    Raises `ConfigurationError` for a language without a list and if the package is missing.
-    """
+    """Return the stop words of *languages* (ISO 639-1) as tokens. Raises `ConfigurationError`."""
     try:
         import stopwordsiso
     except ImportError as error:

@@ -65,8 +65,7 @@ def hamming(a: int, b: NDArray[np.uint64]) -> NDArray[np.uint8]: ...
 def hamming(a: int | NDArray[np.uint64], b: int | NDArray[np.uint64]) -> int | NDArray[np.uint8]:
     """Count the bits in which 64-bit fingerprints differ: an int for two ints, else uint8, broadcast.
 
-    Raises `ConfigurationError` for what is no whole number from 0 to 2⁶⁴ - 1, and for arrays whose shapes do
-    not go together.
+    Raises `ConfigurationError` for other numbers, and for shapes that do not go together.
     """
     if isinstance(a, int) and isinstance(b, int):
         for each in (a, b):
@@ -84,11 +83,10 @@ def hamming(a: int | NDArray[np.uint64], b: int | NDArray[np.uint64]) -> int | N
 
 
 def fingerprints(features: Hashes, lengths: NDArray[np.intp], weight: Weight) -> list[int]:
-    """Return the 64-bit SimHash of each text, from its features with repetitions.
+    """Return the 64-bit SimHash of each text, from its features with repetitions, of *lengths* (intp[n]).
 
-    *lengths* says how long each is, in characters (intp[n]). How much a feature counts that occurs c times is
-    said by *weight*: c, its root, 1 + log c, or 1; for ``keywords`` see `_keywords`. Weights are whole
-    numbers, and all sums of them exact, so fingerprints are the same on every machine.
+    A feature that occurs c times has a *weight* of c, its root, 1 + log c, or 1; or see `_keywords`. Weights
+    are whole numbers, and all sums of them exact, so fingerprints are the same on every machine.
     """
     if weight == "keywords":
         found, weights = _keywords(features, lengths)
@@ -115,10 +113,9 @@ _SPREAD = constant(0x9E3779B97F4A7C15)
 
 
 def _keywords(words: Hashes, lengths: NDArray[np.intp]) -> tuple[Hashes, NDArray[np.float64]]:
-    """Return which words vote by the weight ``keywords``, and their weights.
+    """Return which words vote by the weight ``keywords``, and their weights: min(c, 10)² times the rank.
 
-    A word that occurs c times weighs min(c, 10)² times its rank. The rank goes from 0 to 16 while the share
-    of words of the text that are shorter, and of half of those that are as long, goes from .4 to .6.
+    It goes from 0 to 16 while the share of words that are shorter, or half of as long, goes from .4 to .6.
     """
     ranks = _ranks(lengths, words.bounds)
     keeps = ranks.nonzero()[0]
@@ -138,8 +135,7 @@ def _keywords(words: Hashes, lengths: NDArray[np.intp]) -> tuple[Hashes, NDArray
 def _ranks(lengths: NDArray[np.intp], bounds: list[int]) -> NDArray[np.uint64]:
     """Rank words by their *lengths* among those of the same text; uint64[n], 0 to `_STEPS`.
 
-    A length of 0, of two characters of a script without spaces, has the highest rank, and does not count for
-    others. In each text that has words, some have a rank above 0.
+    A length of 0, of two characters of a script without spaces, has the highest rank, and counts alone.
     """
     texts, columns = len(bounds) - 1, _LONG + 1
     cells = np.minimum(lengths, _LONG)

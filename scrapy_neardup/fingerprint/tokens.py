@@ -69,10 +69,10 @@ class Tokens:
 
 
 @cache
-def _class_of() -> NDArray[np.uint8]:
-    """Return the class of each code point; uint8[0x110000], made once a process in about 0.1 s."""
-    everything = "".join(map(chr, range(_ASSIGNED)))
-    table = np.full(0x110000, _OTHER, np.uint8)
+def _class_of(count: int = 0x110000) -> NDArray[np.uint8]:
+    """Return the class of each code point; uint8[count], all made once a process in about 0.1 s."""
+    everything = "".join(map(chr, range(min(count, _ASSIGNED))))
+    table = np.full(count, _OTHER, np.uint8)
     for number, pattern in _CLASSES:
         for match in regex.finditer(pattern, everything, regex.V1):
             table[match.start() : match.end()] = number
@@ -82,14 +82,11 @@ def _class_of() -> NDArray[np.uint8]:
 @cache
 def _class_of_ascii() -> bytes:
     """Return the classes of the first 256 code points, as a table for `bytes.translate`."""
-    return _class_of()[:256].tobytes()
+    return _class_of(256).tobytes()
 
 
 def tokenise(text: str) -> Tokens:
-    """Split normalised *text* into tokens, whose letters are reduced as `code_points` does it.
-
-    A token is a run of letters, digits and their marks, or one letter of a script without spaces.
-    """
+    """Split normalised *text* into runs of letters and digits with marks, or letters of unspaced scripts."""
     # Whole-array work on code points: a regular expression for the same takes ten times as long.
     points = code_points(f"{BETWEEN}{text}{BETWEEN}")
     if points.dtype == np.uint8:

@@ -48,19 +48,12 @@ class Others(NamedTuple):
 
     @property
     def substituted(self) -> NDArray[np.int64]:
-        """How many values stand in the place of others.
-
-        A copy that is cut, or that brings boilerplate along, lacks values or has more, hardly both. A
-        template filled with other values does both.
-        """
+        """How many values stand in the place of others: a cut copy lacks values or has more, hardly both."""
         return np.minimum(self.added, self.lacking)
 
 
 def pack(*kinds: tuple[Hashes, int]) -> list[list[bytes]]:
-    """Pack values of several kinds, each of several texts: of each the upper 16 bits of the greatest.
-
-    A kind says how many of a text are kept, each in 2 bytes; zero stands for none.
-    """
+    """Pack of each of *kinds* of values, and so many of each text, the upper 16 bits of the greatest."""
     rows = Hashes.of([each for hashes, _ in kinds for each in hashes.each()])
     (values, bounds), _ = distinct_each(Hashes(rows.values >> _SHORT, rows.bounds))
     data = values.astype("<u2")
@@ -107,8 +100,7 @@ def figures(terms: Terms) -> Hashes:
 def occasion(lines: str) -> str:
     """Return the words of the first of the short *lines* that has hours from and to; empty if none has.
 
-    As the title does, they tell one performance of a play, or one meeting of a club, from the next. A line of
-    hours alone goes with the one before it.
+    They tell one performance of a play from the next. Hours alone go with the line before them.
     """
     found = _HOURS.search(lines) if ":" in lines else None
     if found is None:

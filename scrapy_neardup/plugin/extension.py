@@ -15,7 +15,6 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, IndexUnavailable, NearDupError
 from scrapy_neardup.extraction import Workers, load_extractor
-from scrapy_neardup.extraction.loading import rehearse
 from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.matching.items import ItemNotes
 
@@ -74,7 +73,6 @@ class NearDupExtension:
         extractor = load_extractor(self.config.extractor)
         self._require_scope()
         self.detector = self._open(self.config.area.identity(extractor.identity))
-        rehearse(extractor, self.detector.fingerprinter)
         self.workers = Workers(
             self.detector.fingerprinter,
             self.config.extractor,

@@ -12,8 +12,6 @@ from lxml import html as lxml_html
 from scrapy_neardup.extraction.blocks import Block, blocks_of, region_of
 from scrapy_neardup.extraction.parsing import parsed, remove_no_text
 
-from .hostile import ENGLISH
-
 
 def blocks(html: str) -> list[Block]:
     root = parsed(html)
@@ -93,17 +91,6 @@ def test_links_to_documents(address: str, name: str) -> None:
     assert block.document == name
 
 
-def test_an_anchor_is_no_link() -> None:
-    assert [block.is_link for block in blocks(f"<a name=top><p>{ENGLISH}</p></a>")] == [False]
-
-
-def test_headings() -> None:
-    found = blocks("<h1><span>one</span></h1><h2><div>two</div></h2><h3>three</h3>tail<p>four")
-    assert [(block.text, block.heading) for block in found] == [
-        ("one", "h1"), ("two", "h2"), ("three", "h3"), ("tail", ""), ("four", ""),
-    ]  # fmt: skip
-
-
 def test_regions_are_of_the_elements_around() -> None:
     html = """<nav>a</nav><div class=sidebar>b<div class=comments>c</div>d<footer>e</footer></div>f
         <div class=widget><h1>g</h1><p class=ads>h</div><div id=comments>i<aside>j</aside></div>"""
@@ -111,11 +98,6 @@ def test_regions_are_of_the_elements_around() -> None:
         ("a", "around"), ("b", "around"), ("c", "comments"), ("d", "around"), ("e", "foot"), ("f", ""),
         ("g", ""), ("h", ""), ("i", "comments"), ("j", "comments"),
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("html", ["", " ", "<!-- -->", "<html>", "<?xml?>", "\ud800", "<frameset>"])
-def test_pages_without_text(html: str) -> None:
-    assert lines(html) in ([], ["?"])
 
 
 NAMES = (
@@ -164,29 +146,18 @@ def named(markup: str, has_headline: bool = False) -> str:
     ("markup", "region"),
     [
         ("div class='post-comments'", "comments"), ("section id=comments", "comments"),
-        ("div id=respond", "comments"),
-        ("ol class='commentList'", "comments"), ("div class='comment-content'", "comments"),
-        ("div class='comments-wrap'", "comments"), ("div class='kommentare'", "comments"),
         ("div id=disqus_thread", "comments"), ("div class='x comments-area y'", "comments"),
         ("div class='no-comments'", ""), ("div class='has-comments'", ""),
         ("div class='entry-comments'", "comments"), ("section class='article-comments-list'", "comments"),
         ("div class='commenting'", ""), ("div class='content-comments-main'", ""),
         ("div class=sidebar", "around"), ("div class='right-sidebar'", "around"),
-        ("div id=Sidebar2", "around"),
-        ("div class='no-sidebar'", ""), ("div class='with-sidebar'", ""), ("div class='has_sidebar'", ""),
-        ("div class='sidebar-layout'", ""), ("div class='content-sidebar-wrap'", ""),
         ("div class='related-posts'", "around"), ("div class='relatedPosts'", "around"),
-        ("div role=navigation", "around"),
         ("ul class='nav-links'", "around"), ("div class='widget widget_text'", "around"),
         ("div class='popup-content'", ""), ("div class='related-post-body'", ""),
-        ("div class='author-bio'", "around"), ("div class='share-buttons'", "around"),
         ("div class='c-paper c-paper--feedback'", "around"), ("form id=customer-feedback-form", "around"),
         ("div class='feedback-content'", ""),  ("div class='post related'", "around"),
         ("div class='cookie-banner'", "foot"), ("div id=CookieConsent", "foot"),
-        ("div class='site-footer'", "foot"),
         ("div class='sidebar footer'", "foot"), ("div class='tag-cookie post'", ""),
-        ("div class='category-cookies'", ""),
-        ("div class='content-wrap'", ""), ("div class=container", ""), ("div class='main-content'", ""),
         ("div", ""),
         ("nav", "around"), ("aside", "around"), ("dialog", "around"), ("footer", "foot"), ("header", ""),
         ("div class='body articleBody -bottom-space'", ""),  ("div class=bottom itemprop=articleBody", ""),

@@ -87,12 +87,6 @@ def test_large_and_deep_pages_take_linear_time(of: Callable[[int], str]) -> None
     assert min(seconds(20_000) for _ in range(2)) < 35 * max(seconds(2_000), seconds(2_000), 0.01)
 
 
-def test_the_identity_tells_the_area() -> None:
-    area = ContentArea(('a[b="c; content area {}"]',), (".ad",))
-    assert ContentArea().identity("plain 2") == "plain 2"
-    assert area.identity("plain 2") != ContentArea(area.include).identity("plain 2")
-
-
 def test_workers_look_in_the_area_but_never_at_what_an_element_around_it_hides() -> None:
     words = "The council agreed on Tuesday to a plan for the harbour, to be done in three years. " * 5
     page = f"""<html><body><p>{words} outside</p>

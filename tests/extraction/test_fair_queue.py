@@ -151,21 +151,6 @@ def test_a_crawl_of_one_site_has_all_workers_and_every_page_extracted() -> None:
         assert crawl.clock.now <= 200 * seconds / 4 + 2 * seconds
 
 
-def test_a_large_site_and_small_ones_are_all_extracted() -> None:
-    pages = [("large", QUICK)] * 1000
-    for index, page in enumerate(innocents()):
-        pages.insert(3 * index, page)
-    crawl = Crawl(in_flight=100).run(pages)
-    assert not crawl.refused
-    assert crawl.clock.now <= 1300 * QUICK / 2 + 1
-
-
-def test_slow_pages_of_one_site_wait_and_so_do_many_quick_ones_among_those_of_others() -> None:
-    pages = [("large", 0.09 * LIMIT if index % 2 else QUICK) for index in range(300)]
-    crawl = Crawl(in_flight=300).run([("small", QUICK), *pages, ("small", QUICK)])
-    assert not crawl.refused
-
-
 def strike(turns: FairQueue, clock: Clock, site: str = "site") -> bool:
     """Have a page be too late; False if it was refused."""
     answers: list[bool] = []
@@ -247,9 +232,3 @@ def test_pages_may_leave_at_any_time(steps: list[str], data: st.DataObject) -> N
         if not answer:
             answer.append(False)
     assert all(len(answer) == 1 for answer in answers.values())
-
-
-def test_one_page_that_hangs_at_the_start_keeps_no_other_of_its_site_out() -> None:
-    """Nobody else waits: the others of the site are extracted after it."""
-    crawl = Crawl(workers=1).run([("only", 1000.0)] + [("only", QUICK)] * 30)
-    assert (crawl.late["only"], crawl.extracted["only"], crawl.refused["only"]) == (1, 30, 0)

@@ -93,16 +93,8 @@ def thai(dice: random.Random) -> Parts:
     )
 
 
-def long_thai(dice: random.Random) -> Parts:
-    return Parts([], [words(dice, THAI, 60).replace(" ", "") for _ in range(5)], sentences(LATIN, 6))
-
-
 def lyrics(dice: random.Random) -> Parts:
     return Parts([], [words(dice, LATIN, 7) for _ in range(40)], sentences(LATIN, 6))
-
-
-def grants(dice: random.Random) -> Parts:
-    return Parts(sentences(LATIN, 3), [words(dice, LATIN, 9) for _ in range(60)], [])
 
 
 def short_items(dice: random.Random) -> Parts:
@@ -116,11 +108,7 @@ def unended(dice: random.Random) -> Parts:
     )
 
 
-def unended_minority(dice: random.Random) -> Parts:
-    return Parts(sentences(LATIN, 9), [words(dice, LATIN, 60) for _ in range(6)], [])
-
-
-KINDS = [thai, long_thai, lyrics, grants, short_items, unended, unended_minority]
+KINDS = [thai, lyrics, short_items, unended]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,7 +14,7 @@ from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 
-from .hostile import CASES, ENGLISH, Case, article, nested
+from .hostile import CASES, ENGLISH, Case, article
 
 FINGERPRINTER = Fingerprinter()
 NOTHING = MainText("")
@@ -163,12 +163,6 @@ def test_failure_of_the_extractor_is_told_in_one_line() -> None:
     assert result.detail.startswith(f"ValueError: two lines ({__file__}:")
 
 
-def test_deep_page_keeps_the_text_that_the_extractor_would_lose() -> None:
-    html = nested(300).decode()
-    assert "Below." not in found("trafilatura", html)
-    assert "Below." in text_of(Case("", html.encode()), "trafilatura")[0]
-
-
 def test_the_text_is_kept_only_if_asked_for_and_is_what_was_signed() -> None:
     page, plain = Page(article(ENGLISH).encode(), "http://a/", None), load_extractor("plain")
     asked, not_asked = (extract(page, plain, FINGERPRINTER, keep_text=keep) for keep in (True, False))
@@ -177,13 +171,3 @@ def test_the_text_is_kept_only_if_asked_for_and_is_what_was_signed() -> None:
     assert asked.signature == not_asked.signature == FINGERPRINTER.signature(asked.text or NOTHING)
     nothing = extract(Page(b"<p> </p>", "http://a/", None), plain, FINGERPRINTER, keep_text=True)
     assert (nothing.text, nothing.reason) == (None, "no_text")
-
-
-@pytest.mark.parametrize("name", ["segment", "trafilatura", "resiliparse"])
-def test_extractors_keep_the_sentences_only(name: str) -> None:
-    """Captions, menus and bylines that an extractor leaves in are what two copies of an article differ in."""
-    paragraphs = "".join(
-        f"<p>{ENGLISH} ({number}).</p><p>Photo: the harbour, {number}</p>" for number in range(4)
-    )
-    text = found(name, f"<html><body><article>{paragraphs}</article></body></html>")
-    assert [line for line in text.split("\n") if line.strip()] == [f"{ENGLISH} ({n})." for n in range(4)]

@@ -63,15 +63,3 @@ def test_pages_that_differ_in_what_they_quote_are_no_copies(form: str) -> None:
             assert found is not None
             assert thought not in found.text
             assert not detector.add(found, url=f"https://thoughts-site.com/{number}").is_duplicate
-
-
-@pytest.mark.parametrize("form", ["pre", "br"])
-def test_what_is_quoted_before_the_headline_or_behind_the_text_counts_nowhere(form: str) -> None:
-    own, other = paragraphs(54, 4, 40), paragraphs(55, 2, 30)
-    quotations = [archived(["Ann Lee wrote:", *wrapped(text, "> "), "Yes."], form) for text in other]
-    html = f"{quotations[0]}<h1>A summer harbour</h1>{archived(own, form)}<h2>More</h2>{quotations[1]}"
-    found = segment(page(html, "A summer harbour"), None)
-    assert found is not None
-    assert own[0][:30] in found.text
-    for text in other:
-        assert text[:30] not in found.shown

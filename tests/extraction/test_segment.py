@@ -69,26 +69,17 @@ BODIES = {
     "more comments than article": f"{ARTICLE}<div class=comments>{marked(LONG)}</div>",
     "lines that begin like a heading over comments": f"<h1>{TITLE}</h1>{marked(OWN[:3])}<p>Comments:</p>"
     f"<ul><li>Comments</li><li>Comments are nodes.</li></ul>{marked(OWN[3:])}",
-    "comments heading before the article": f"<h1>{TITLE}</h1><p>3 Comments</p>{marked(OWN)}",
     "comments section before the article": f"<h1>{TITLE}</h1><div><h2>Comments</h2></div>{marked(OWN)}",
     "consent around": f"<div class=cookie-notice>{CONSENT}</div>{ARTICLE}"
     f"<div id=onetrust-sdk>{CONSENT}</div>",
-    "consent in one line": f"<p>We use cookies to improve this site for you.</p>{ARTICLE}",
     "sidebar before": f"<div class=sidebar>{marked(OTHER)}</div>{ARTICLE}",
-    "sidebar behind": f"{ARTICLE}<aside>{marked(OTHER)}</aside>",
     "teasers amid": f"<h1>{TITLE}</h1>{marked(OWN[:2])}<h3>Related</h3>{LINKS[:80]}</ul>{marked(OWN[2:])}",
     "heading over teasers above": f"<h3>Related articles</h3>{ARTICLE}",
-    "heading over teasers under the headline": f"<h1>{TITLE}</h1><h3>Related articles</h3>{marked(OWN)}",
     "other text far above": f"<div>{marked(LONG[:6])}</div>{LINKS * 3}{ARTICLE}",
     "br": f"<h1>{TITLE}</h1><div>{'<br><br>'.join(OWN)}</div>{FOOTER}",
     "span": "".join(f"<div><span>{text}</span></div>" for text in OWN) + FOOTER,
-    "custom elements": "".join(f"<x-text>{text}</x-text>" for text in OWN) + FOOTER,
     "table for layout": f"<table><tr><td>{LINKS}<td>{'<br>'.join(OWN)}<td>{LINKS}</table>{FOOTER}",
-    "form": f"<form>{marked(OWN)}</form>{FOOTER}",
-    "details": f"<details><summary>more</summary>{marked(OWN)}</details>{FOOTER}",
-    "dialog": f"<dialog open>{marked(OWN)}</dialog>{FOOTER}",
     "main in aside": f"<aside><main>{ARTICLE}</main></aside>{FOOTER}",
-    "anchor around all": f"<a name=top>{marked(OWN)}</a>{FOOTER}",
     "site's name is a headline, too": f"<h1>The Site</h1><div>{ARTICLE}</div>{FOOTER}",
     "in comments, with the headline": f"<div class=comments>{ARTICLE}</div>{FOOTER}",
 } | {
@@ -137,11 +128,6 @@ def test_other_scripts_without_paragraph_tags() -> None:
 def test_the_title_is_that_of_the_page(body: str) -> None:
     found = extracted(page(body + marked(OWN))).title
     assert found == (TITLE if body else f"{TITLE} | The Site")
-
-
-def test_the_first_headline_is_the_title_of_a_page_that_has_none() -> None:
-    assert extracted(f"<h1>{TITLE}</h1>{marked(OWN)}<h1>Other</h1>").title == TITLE
-    assert extracted(marked(OWN)).title == ""
 
 
 def test_a_headline_that_the_title_does_not_have_names_the_page_as_well() -> None:
@@ -238,19 +224,6 @@ def test_a_comparison_in_a_script_is_no_tag_that_takes_the_page_along() -> None:
     script = "for(i=0;i<n;i++){a['x']=1;" + "b(i);" * 2000 + "c='it" + "\\'" + "s'}"
     found = extracted(page(f'<script>{script}</script><h1>{TITLE}</h1>{marked(OWN[:3])}<p>It\'s "so".</p>'))
     assert found.text.split("\n")[:3] == OWN[:3]
-
-
-@pytest.mark.parametrize("ends", [".mp3", ".zip", ".ics", ".iso", ".exe"])
-def test_pages_of_one_note_that_offer_other_files_are_two(ends: str) -> None:
-    def page_of(names: str) -> MainText:
-        entries = "".join(
-            f"<p>Hear: <a href='/files/{name}{ends}'>{name} in a hall</a></p>" for name in names
-        )
-        return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:2])}{entries}{FOOTER}"))
-
-    with Detector.open() as detector:
-        detector.add(page_of("abcdef"), "https://choir.example/songs")
-        assert detector.add(page_of("ghijkl"), "https://choir.example/more-songs").kind == "template"
 
 
 def test_without_an_article_another_extractor_answers_and_the_title_stays() -> None:
@@ -441,15 +414,6 @@ def test_teasers_of_a_page_without_a_headline_are_what_it_lists() -> None:
         assert detector.add(archive(92), "https://a.example/documents").kind == "unique"
         assert not detector.check(archive(93), "https://a.example/documents/page/2").is_duplicate
         assert detector.check(archive(92), "https://a.example/documents/page/1").kind == "exact"
-
-
-def test_lists_that_share_some_long_entry_are_different_pages() -> None:
-    with Detector.open() as detector:
-        for number in range(4):
-            others = [entry(f"Entry {n}", [text]) for n, text in enumerate(paragraphs(number + 20, 4, 40))]
-            text = extracted(page("".join([*others[:2], entry("Long", OWN), *others[2:]]), title="Entries"))
-            verdict = detector.add(text, f"https://a.example/tag/{number}")
-            assert not verdict.is_duplicate, verdict
 
 
 def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() -> None:

@@ -178,21 +178,6 @@ def test_worker_that_has_grown_is_replaced(pool: Callable[..., Workers], obedien
         assert workers.submit(page(f"hoard {40 + number}")).result(60).reason is None
 
 
-def test_worker_is_replaced_after_many_pages(
-    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (Path(sys.path[0]) / "few.py").write_text(
-        "from scrapy_neardup.extraction import task\ntask.MAX_PAGES = 3\nfrom obedient import extract\n"
-    )
-    workers = pool("few.extract")
-    seen = []
-    for number in range(7):
-        assert workers.submit(page(f"fine {number}")).result(60).reason is None
-        wait_until(lambda: len(pids(workers)) == 1)
-        seen.append(pids(workers)[0])
-    assert len(set(seen)) >= 3
-
-
 def test_idle_worker_and_server_may_be_killed(pool: Callable[..., Workers], obedient: str) -> None:
     workers = pool(obedient, server=ForkServer)
     assert workers.submit(page("one")).result(60).reason is None
@@ -234,15 +219,6 @@ def test_same_body_is_extracted_once(pool: Callable[..., Workers], obedient: str
     # Another charset may be another text.
     other = workers.submit(page("one", "text/html; charset=utf-8")).result(60)
     assert other.signature != first.signature
-
-
-def test_hostile_body_costs_one_worker_only(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient)
-    for order, reason in (("sleep 9", "timeout"), ("segv", "crash")):
-        assert workers.submit(page(order)).result(60).reason == reason
-        again = workers.submit(page(order))
-        assert again.done()
-        assert again.result().reason == reason
 
 
 def test_results_are_bounded(
@@ -376,20 +352,6 @@ def test_a_pool_without_threads_answers_and_tries_again(
         assert result.reason == "crash"
         assert "can't start new thread" in (result.detail or "")
     assert workers.submit(page("b")).result(60).signature is not None
-
-
-def test_extractor_that_only_the_workers_cannot_import(
-    pool: Callable[..., Workers],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    workers = pool("no_such_package.extract", server=ForkServer)
-    for number in range(2):
-        result = workers.submit(page(f"page {number}")).result(60)
-        assert result.reason == "crash"
-        assert "could be started" in (result.detail or "")
-    assert "no_such_package" in capfd.readouterr().err
 
 
 # Scripts as users write them: no ``if __name__ == "__main__"``.

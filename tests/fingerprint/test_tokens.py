@@ -55,25 +55,6 @@ def test_equals_a_regular_expression(text: str) -> None:
     assert tokens.numbers.tolist() == [bool(NUMBER.search(match.group())) for match in matches]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("", ""),
-        (" \n.,-", ""),
-        ("it's 3.5 % of x_y", "it s 3 5 of x y"),
-        ("новый год, año nuevo", "новый год año nuevo"),
-        ("हिन्दी में", "हिन्दी में"),
-        ("한국어 텍스트", "한국어 텍스트"),
-        ("東京2024年", "東 京 2024 年"),
-        ("ラーメンと水", "ラ ー メ ン と 水"),
-        ("ที่นี่", "ที่ นี่"),
-        ("café\u0301s", "café\u0301s"),
-    ],
-)
-def test_examples(text: str, expected: str) -> None:
-    assert tokenise(text).words == expected.split()
-
-
 @given(st.lists(st.text("ab 日ไ1."), min_size=1, max_size=4))
 def test_texts_split_together_are_those_split_alone(texts: list[str]) -> None:
     tokens = tokenise(BETWEEN.join(texts))
@@ -148,24 +129,6 @@ def test_what_is_no_segmenter_is_refused(path: str, error: str) -> None:
 TEXTS = st.lists(st.sampled_from(["the", "and", "cat", "2025", "的", "猫", "は", "หมา", "word2"])).map(
     " ".join
 )
-
-
-@pytest.mark.parametrize(
-    ("language", "inside", "outside"),
-    [
-        ("en", ["the", "of", "and", "ll"], ["government", "10", "can't"]),
-        ("de", ["der", "und", "für"], ["regierung"]),
-        ("fr", ["le", "être"], ["gouvernement"]),
-        ("ru", ["и", "это"], ["правительство"]),
-        ("el", ["και"], ["κυβέρνηση"]),
-        ("ar", ["من"], ["حكومة"]),
-        ("zh", ["的", "因为"], ["政府", "城", "9"]),
-    ],
-)
-def test_the_words_one_expects(language: str, inside: list[str], outside: list[str]) -> None:
-    words = stop_words([language])
-    assert words.issuperset(inside)
-    assert words.isdisjoint([*outside, ""])
 
 
 def test_words_are_in_the_form_of_tokens() -> None:

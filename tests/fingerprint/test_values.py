@@ -39,11 +39,6 @@ def test_the_order_of_its_numbers_tells_a_figure_from_others() -> None:
     assert not entered("1.2.3")[0] & entered("1.3.2")[0]
 
 
-@given(st.lists(st.from_regex(r"[0-9]{1,4}([.:-][0-9]{1,4}){0,3}", fullmatch=True), max_size=8))
-def test_figures_are_entered_one_by_one(texts: list[str]) -> None:
-    assert entered(" , ".join(texts))[0] == set().union(*entered("", *texts))
-
-
 def test_words_of_a_note_count_those_of_an_article_do_not() -> None:
     short, article = "red wheel 7", " ".join(f"w{n}ord" for n in range(FEW + 1))
     note, of_article = words(terms(short, short), terms("rain water", article)).each()
@@ -72,15 +67,6 @@ def test_the_date_and_hours_of_an_occasion_are_one_value_of_the_title(line: str)
     found = [{*each.tolist()} for each in titles(terms("fair", "fair", "fair", "fair"), others, 0).each()]
     assert [len(each) for each in found] == [2, 2, 2, 1]
     assert len(set().union(*found)) == 4
-
-
-def test_the_order_of_the_numbers_in_a_title_counts() -> None:
-    found = [
-        {*each.tolist()} for each in titles(terms("2 of 3", "3 of 2", "2 and 3 of", "2"), [""] * 4, 0).each()
-    ]
-    assert [len(each) for each in found] == [4, 4, 5, 1]
-    assert len(found[0] & found[1]) == 3
-    assert len(found[0] & found[2]) == 4
 
 
 def test_hours_alone_go_with_the_line_before_them() -> None:
