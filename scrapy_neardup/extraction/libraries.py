@@ -15,7 +15,7 @@ import regex
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.fingerprint.paragraphs import SENTENCE, is_paragraph, length
 
-from .headline import titles
+from .parsing import titles
 
 if TYPE_CHECKING:
     from collections.abc import Callable

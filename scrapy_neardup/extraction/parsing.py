@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html as htmllib
 import re
 from typing import TYPE_CHECKING
 
@@ -45,6 +46,16 @@ _HIDING = regex.compile(
 )
 #: React sends late parts of a page in a hidden element with such an id, and moves them to where they belong.
 _AWAITED = re.compile(r"S:[0-9a-f]+\Z", re.IGNORECASE)
+
+
+#: Characters of a page in which its titles stand, and of the longest title that is read.
+_HEAD, _LONGEST = 1 << 18, 1000
+_TITLE = regex.compile(r"<title\b[^<>]*+>([^<]*+)", regex.IGNORECASE | regex.V1)
+_META = regex.compile(r"<meta\b[^<>]*+>", regex.IGNORECASE | regex.V1)
+_SHARED = regex.compile(
+    r"""\b(?:property|name)\s*+=\s*+["']?+og:title(?![\w:\-])""", regex.IGNORECASE | regex.V1
+)
+_CONTENT = regex.compile(r"""\bcontent\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""", regex.IGNORECASE | regex.V1)
 
 
 def in_one_document(html: str) -> str:
@@ -126,3 +137,17 @@ def remove(root: _Element, elements: Iterable[_Element]) -> None:
     # Text cannot be moved by hand: lxml refuses the control characters that its parser lets pass.
     if found:
         etree.strip_elements(root, _REMOVED, with_tail=False)
+
+
+def titles(html: str) -> list[str]:
+    """Return the title of a page, and the one under which it is shared; those that it has."""
+    head = html[:_HEAD]
+    found = []
+    if (title := _TITLE.search(head)) is not None:
+        found.append(title[1])
+    for meta in _META.finditer(head):
+        if _SHARED.search(meta[0]) is not None:
+            found += ["".join(values) for values in _CONTENT.findall(meta[0])][:1]
+            break
+    shown = (" ".join(htmllib.unescape(title[:_LONGEST]).split()) for title in found)
+    return [title for title in dict.fromkeys(shown) if title]

@@ -26,10 +26,9 @@ from scrapy_neardup.fingerprint.paragraphs import length
 from .base import Extraction, Page
 from .content_area import WHOLE_PAGE, ContentArea
 from .decoding import decode, is_binary, is_noise
-from .headline import titles
 from .libraries import visible_text
 from .loading import load_extractor
-from .parsing import in_one_document, parsed, parsed_whole, remove_hidden, written
+from .parsing import in_one_document, parsed, parsed_whole, remove_hidden, titles, written
 from .segment import Segment
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.tables import DISTANCE, EQUAL, LAYOUTS, NO_KEY, TABLES, Family
 
-from .bands import SUPER_SHINGLES, Bands, choose_bands
 from .hashing import constant, of_text
-from .minhash import EMPTY, MinHash, bottom_k, bottom_k_jaccard
+from .minhash import EMPTY, SUPER_SHINGLES, Bands, MinHash, bottom_k, bottom_k_jaccard, choose_bands
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.extraction.headline import titles
+from scrapy_neardup.extraction.parsing import titles
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.fingerprint.bands import SUPER_SHINGLES, Bands, choose_bands
-from scrapy_neardup.fingerprint.minhash import MinHash
+from scrapy_neardup.fingerprint.minhash import SUPER_SHINGLES, Bands, MinHash, choose_bands
 
 RUNS = 1000
 
