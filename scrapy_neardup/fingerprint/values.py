@@ -45,6 +45,8 @@ class Others(NamedTuple):
     lacking: NDArray[np.int64]
     #: Values of the text that has fewer.
     fewer: NDArray[np.int64]
+    #: Whether only a part of the values is known: bool[n].
+    in_part: NDArray[np.bool_]
 
     @property
     def substituted(self) -> NDArray[np.int64]:
@@ -74,7 +76,7 @@ def compare(new: NDArray[np.uint16], stored: NDArray[np.uint16]) -> Others:
     both = np.sort(np.concatenate((new, stored), axis=-1), axis=-1)
     shared = ((both[..., 1:] == both[..., :-1]) & (both[..., 1:] >= least)).sum(axis=-1)
     mine, theirs = ((each >= least).sum(axis=-1) for each in (new, stored))
-    return Others(mine - shared, theirs - shared, np.minimum(mine, theirs))
+    return Others(mine - shared, theirs - shared, np.minimum(mine, theirs), least[..., 0] > 1)
 
 
 def figures(terms: Terms) -> Hashes:

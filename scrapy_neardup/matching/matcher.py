@@ -13,12 +13,12 @@ import numpy as np
 
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
-from scrapy_neardup.fingerprint.values import compare
+from scrapy_neardup.fingerprint.values import FEW, compare
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .records import DIGEST, HIDDEN, OWN, TEMPLATE, URL, shingles_a_token
-from .rules import Evidence, Findings, beyond_chance, verify
+from .rules import TOKENS_A_VALUE, Evidence, Findings, beyond_chance, verify
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
@@ -201,10 +201,13 @@ def _evidence(
     tokens = np.stack([each["tokens"] * shingles_a_token(each) for each in pairs])
     shingles = np.maximum(np.stack([each["shingles"] for each in pairs]), 1)
     length = shingles[0] / shingles[1]
+    shorter = np.minimum(new["tokens"], stored["tokens"])
+    # Where one is seen in a part of the values, others may be, too. Copies of a note lack some of its words.
+    unseen = words.in_part & (words.substituted > 0) & (shorter > FEW) & (shorter < TOKENS_A_VALUE)
     return Evidence(
         jaccard,
         containment,
-        np.minimum(new["tokens"], stored["tokens"]),
+        shorter,
         known=containment * np.minimum(1 / length, 1),
         length=length,
         varied=beyond_chance(tokens, shingles, jaccard),
@@ -215,5 +218,5 @@ def _evidence(
         title=title.substituted,
         titled=title.fewer,
         retitled=np.maximum(title.added, title.lacking),
-        values=figures.substituted + words.substituted,
+        values=figures.substituted + words.substituted + unseen,
     )
