@@ -186,7 +186,9 @@ class MemoryIndex:
             found = [self._meet(lookup, document) for lookup in lookups]
             numbers, shared, crowded, narrowed = put_together(found)
             pending = [self._pending.get(number) for number in numbers.tolist()]
-            return Found(numbers, shared, self.fetch(numbers), [*pending], crowded, narrowed)
+            nothing = Stored(np.empty(0, self.header.dtype), [], [])
+            stored = self.fetch(numbers) if pending else nothing
+            return Found(numbers, shared, stored, [*pending], crowded, narrowed)
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
         with self._newest():
@@ -257,7 +259,10 @@ class MemoryIndex:
         if kind.equal:
             # Which documents share the most of several keys only all of them tell.
             limit = most + 1 if most else nearest + 1 if nearest and len(keys) == 1 else 0
-            having = [self._with_key(family, key, limit) for key in keys[kind.has(keys)].tolist()]
+            having = [
+                self._with_key(family, key, limit)
+                for key in (keys if kind.keys == 1 else keys[kind.has(keys)]).tolist()
+            ]
             counts = Counter(chain.from_iterable(each for each in having if not most or len(each) <= most))
         elif nearest and len(keys) == 1:
             return self._closest(lookup, keys)

@@ -175,11 +175,15 @@ class Met(NamedTuple):
     narrowed: bool = False
 
 
+#: What most lookups find.
+NONE_MET = Met(np.empty(0, np.int64), np.empty(0, np.int64))
+
+
 def put_together(found: Sequence[Met]) -> tuple[NDArray[np.int64], NDArray[np.int64], bool, bool]:
     """Return the fields of `Found` that lookups give: documents, how many keys they share, the two bounds."""
-    numbers = np.unique(np.concatenate([NO_MATCHES.document, *(each.documents for each in found)]))
+    numbers = np.array(sorted({number for each in found for number in each.documents.tolist()}), np.int64)
     shared = np.zeros((len(found), len(numbers)), np.int64)
-    for row, each in zip(shared, found, strict=True):
+    for row, each in zip(shared, found if len(numbers) else (), strict=False):  # most find nothing
         row[numbers.searchsorted(each.documents)] = each.shared
     return numbers, shared, any(each.crowded for each in found), any(each.narrowed for each in found)
 
@@ -189,6 +193,8 @@ def most_shared(counts: Mapping[int, int], nearest: int = 0) -> Met:
 
     At most *nearest*, unless that is 0: those that share the most, of equal ones those filed first.
     """
+    if not counts:
+        return NONE_MET
     numbers = np.array(sorted(counts), np.int64)
     shared = np.array([counts[number] for number in sorted(counts)], np.int64)
     if not nearest or len(numbers) <= nearest:
@@ -202,7 +208,9 @@ def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_M
 
     A document may come several times. Those of *gone* (int64[n], ascending) do not count.
     """
-    every = Matches(*map(np.concatenate, zip(NO_MATCHES, *parts, strict=True)))
+    if not any(len(part.document) for part in parts):
+        return NONE_MET
+    every = Matches(*map(np.concatenate, zip(*parts, strict=True)))
     order = _age(every.document).astype(np.uint64) | every.distance.astype(np.uint64) << np.uint64(_AGE_BITS)
     order = order[~is_member(every.document, gone)]
     size = 16 * (count + 1)

@@ -84,8 +84,9 @@ class PermutedTables:
 
     def permute(self, value: int) -> list[int]:
         """Permute one value for each table."""
-        permuted: list[int] = self.keys(np.array([value], np.uint64))[:, 0].tolist()
-        return permuted
+        return [
+            sum((value >> source & mask) << target for source, mask, target in table) for table in self._moves
+        ]
 
     def restore(self, table: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Undo the permutation of *table*: uint64[n] to uint64[n]."""
@@ -117,6 +118,12 @@ class PermutedTables:
     def max_distance(self) -> int:
         """The largest distance that prefixes of radius 1 find in full."""
         return max(d for d in range(BITS) if self.radius(d) <= (self.blocks > 1))
+
+    @cached_property
+    def _moves(self) -> list[list[tuple[int, int, int]]]:
+        """As `_shifts`, for one value, which takes a fifth of the time."""
+        shifts = (shift[:, :, 0].tolist() for shift in self._shifts)
+        return [list(zip(*table, strict=True)) for table in zip(*shifts, strict=True)]
 
     @cached_property
     def _each_bit(self) -> tuple[tuple[int, ...], ...]:

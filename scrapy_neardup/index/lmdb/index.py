@@ -98,7 +98,8 @@ class LmdbIndex(MemoryIndex):
     def _with_key(self, family: int, key: int, limit: int) -> set[int]:
         with decoding("A partition"):
             older = with_key(self._memtable.snapshot, family, key, limit)
-        return older | self._columns.with_key(family, key)
+        newest = self._columns.with_key(family, key)
+        return older | newest if newest else older
 
     def _closest(self, lookup: Lookup, key: NDArray[np.uint64]) -> Met:
         family, distance, *_, compared = lookup
