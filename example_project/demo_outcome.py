@@ -83,10 +83,8 @@ class Outcomes:
                 wrong = verdict is not None
             elif verdict in ("items_differ", "fuller"):  # kept beside the page whose text it repeats
                 wrong = "unique" not in page.expect
-            elif (
-                verdict in DUPLICATE
-            ):  # which of the two depends on how much the extraction leaves of a template
-                wrong = page.expect[0] not in DUPLICATE
+            elif verdict in DUPLICATE:  # which of the two depends on what the extraction leaves of a template
+                wrong = page.expect[0] not in DUPLICATE and verdict not in page.expect
             else:
                 wrong = verdict not in page.expect and (first_run or verdict != "revisit")
             if wrong:
