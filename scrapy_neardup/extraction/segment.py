@@ -17,7 +17,7 @@ import mmh3
 import regex
 
 from scrapy_neardup.fingerprint.main_text import MainText, quoted_lines
-from scrapy_neardup.fingerprint.paragraphs import length, stand_in
+from scrapy_neardup.fingerprint.paragraphs import ends_sentence, length, stand_in
 
 from .blocks import LISTED, blocks_of
 from .libraries import Trafilatura, divided
@@ -56,6 +56,8 @@ _DECAY = 1500
 #: What other blocks cost: what stands in a region; links; headings; lines of tables, lists and
 #: paragraphs; other lines.
 _COST_AROUND, _COST_LINK, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 10, 15, 25
+#: A short sentence of at least so many letters costs nothing, half of them count (derived_syndication, 2).
+_SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 #: Paragraphs that are a smaller share of the page are no article.
 _SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
@@ -65,8 +67,9 @@ _PROSE = 0.5
 _SMALL_PART, _SMALL_PART_OF_LINES = 1 / 2, 2 / 3
 #: Elements of the largest page that Trafilatura is to read, which takes it up to .1 ms each.
 _LARGE = 10_000
-#: Short lines of the main text that are kept, and comments that are.
-_DETAILS, _COMMENTS = 200, 100
+#: Short lines of the main text that are kept, and comments; blocks before the first paragraph that may be such
+#: lines.
+_DETAILS, _COMMENTS, _LEAD = 200, 100, 15
 
 
 class Segment:
@@ -74,7 +77,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 16, {self._otherwise.identity}"
+        self.identity = f"segment 17, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         root = parsed(html)
@@ -99,7 +102,7 @@ class Segment:
         lines = _free(blocks[run.start : run.stop])
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
-        begin = run.start if headline is None or headline >= run.start else headline + 1
+        begin = _beginning(blocks, headline, run)
         title = title_of(blocks, names, named, run.stop)
         details = _details(blocks, begin, run, headline)
         # They tell pages of a site from each other that have an introduction in common.
@@ -283,7 +286,22 @@ def _score(block: Block) -> float:
         return -_COST_LINK
     if block.heading:
         return -_COST_HEADING
+    if block.letters >= _SHORT_SENTENCE and ends_sentence(block.text):
+        return _SHORT_COUNTS * block.letters
     return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
+
+
+def _beginning(blocks: Sequence[Block], headline: int | None, run: range) -> int:
+    """Return the number of the first block of the main text, which is the one behind the headline.
+
+    If there is no headline before the *run*, the lines right before the run are part of the main text.
+    """
+    if headline is not None and headline < run.start:
+        return headline + 1
+    begin = run.start
+    while begin > max(0, run.start - _LEAD) and blocks[begin - 1].is_free:
+        begin -= 1
+    return begin
 
 
 def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | None) -> list[str]:

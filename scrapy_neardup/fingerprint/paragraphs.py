@@ -15,9 +15,14 @@ _TAIL = 20  # characters that the end of a sentence is looked for in
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
 
+def ends_sentence(line: str) -> bool:
+    """Tell whether *line* ends like a sentence."""
+    return _END.search(line[-_TAIL:]) is not None
+
+
 def is_paragraph(line: str, letters: int, least: int = SENTENCE) -> bool:
     """Tell whether *line*, of so many *letters*, is a paragraph of *least* letters or more."""
-    return letters >= least and (letters >= LONG or _END.search(line[-_TAIL:]) is not None)
+    return letters >= least and (letters >= LONG or ends_sentence(line))
 
 
 def stand_in(key: int) -> str:
