@@ -67,8 +67,7 @@ _PROSE = 0.5
 _SMALL_PART, _SMALL_PART_OF_LINES = 1 / 2, 2 / 3
 #: Elements of the largest page that Trafilatura is to read, which takes it up to .1 ms each.
 _LARGE = 10_000
-#: Short lines of the main text that are kept, and comments; blocks before the first paragraph that may be such
-#: lines.
+#: Short lines of the main text that are kept, and comments; how many blocks before it may be such lines.
 _DETAILS, _COMMENTS, _LEAD = 200, 100, 15
 
 
