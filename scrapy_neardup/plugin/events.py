@@ -49,6 +49,13 @@ _SHOWN_FAILURES = 3
 _FAILURE = "Near-duplicate detection of spider %(spider)s failed (%(stage)s) and lets this pass: %(message)s"
 _NO_MORE_FAILURES = " - no more failures of this kind will be shown; the stats count them as neardup/error/…"
 
+#: How many pairs the log shows at the end of a crawl under ``tag``, and how.
+_SAMPLES = 5
+_LOOKED = (
+    "Nothing was dropped, because NEARDUP_POLICY is 'tag'. Some of the copies:\n%(pairs)s\n"
+    "To drop the items of copies, set: NEARDUP_POLICY = 'drop_items'"
+)
+
 logger = logging.getLogger("scrapy_neardup")
 
 
@@ -61,6 +68,7 @@ class EventReporter:
         #: Writing to the file of the report; None if there is to be none.
         self.report = ReportFile(config.report) if config.report is not None else None
         self._failures: Counter[str] = Counter()
+        self._tagged: list[str] = []
 
     def log(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
         """Log *message* with *values* and ``%(spider)s`` in it, and with *trace* the error being handled."""
@@ -114,6 +122,8 @@ class EventReporter:
         if action != "passed":
             message = "<%(url)s> is %(match)s: %(action)s"
             self.log(logging.DEBUG, message, url=url, match=describe(verdict), action=action)
+        if action == "tag" and what == "page" and len(self._tagged) < _SAMPLES:
+            self._tagged.append(f"<{url}> is {describe(verdict)}, found by {verdict.explanation.get('step')}")
         if verdict.kind == "unique" or self.report is None:
             return
         with self.fails_open("report", "the explanation of a verdict"):
@@ -153,6 +163,8 @@ class EventReporter:
             self._sum_up("page")
             if self._config.item_fields:
                 self._sum_up("item")
+            if self._config.policy == "tag" and self._tagged:
+                self.log(logging.INFO, _LOOKED, pairs="\n".join(self._tagged))
 
     def _sum_up(self, what: What) -> None:
         stats = sorted(self.crawler.stats.get_stats().items())

@@ -184,6 +184,17 @@ def test_the_line_that_sums_a_crawl_up(caplog):
     ]
 
 
+def test_under_tag_the_end_of_the_log_shows_copies_and_how_to_go_on(caplog):
+    told = reporter(policy="tag")
+    for number in range(7):
+        told.decided("page", f"https://a.example/{number}", COPY, "tag")
+    with caplog.at_level(logging.INFO):
+        told.close()
+    said = caplog.messages[-1]
+    assert said.count("https://a.example/") == said.count(COPY.url) == 5
+    assert "NEARDUP_POLICY = 'drop_items'" in said
+
+
 def test_three_failures_of_a_kind_are_logged(caplog):
     told = reporter()
     for number in range(5):
