@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Columns:
     """Documents in columns that grow. A document is known by its number, whatever its row.
 
-    A removed document keeps its row, marked as not alive, until there is no room left, or half of the rows
-    are of such documents. A fingerprint is simply compared with all others: some 20 µs for 16,384 of them.
+    A removed document keeps its row, marked as not alive, until half of the rows are of such documents. A
+    fingerprint is simply compared with all others: some 20 µs for 16,384 of them.
     """
 
     def __init__(self, header: Header) -> None:
@@ -62,8 +62,7 @@ class Columns:
         """Add *documents* under *numbers* (int64[n])."""
         start, stop = len(self._urls), len(self._urls) + len(numbers)
         if stop > len(self._numbers):
-            self._make_room(len(numbers))
-            start, stop = len(self._urls), len(self._urls) + len(numbers)
+            self._grow(2 * stop)
         self._keys[:, start:stop] = documents.keys
         self._records[start:stop] = documents.records
         self._numbers[start:stop] = numbers
@@ -76,9 +75,11 @@ class Columns:
             for of_each in documents.keys[self._header.rows[family]].tolist():
                 for row, key in enumerate(of_each, start):
                     known = row if key == no_key else rows_of.setdefault(key, row)
+                    if known == row:
+                        continue
                     if isinstance(known, list):
                         known.append(row)
-                    elif known != row:
+                    else:
                         rows_of[key] = [known, row]
 
     def annotate(self, number: int, note: bytes) -> None:
@@ -135,14 +136,18 @@ class Columns:
             if row is not None:
                 self._alive[row] = False
         if len(self._urls) > 64 and len(self._rows) < len(self._urls) // 2:
-            self._make_room(64)
+            alive = self.numbers()
+            kept = self.documents(alive.tolist())
+            self._clear(2 * len(alive) + 64)
+            self.append(alive, kept)
 
-    def _make_room(self, more: int) -> None:
-        """Forget the removed documents, and have room for so many *more* than there are."""
-        alive = self.numbers()
-        kept = self.documents(alive.tolist())
-        self._clear(2 * (len(alive) + more))
-        self.append(alive, kept)
+    def _grow(self, size: int) -> None:
+        """Have room for *size* documents."""
+        for name in ("_keys", "_records", "_numbers", "_alive"):
+            old = getattr(self, name)
+            new = np.zeros((*old.shape[:-1], size), old.dtype)
+            new[..., : old.shape[-1]] = old
+            setattr(self, name, new)
 
 
 class MemoryIndex:

@@ -84,9 +84,13 @@ class PermutedTables:
 
     def permute(self, value: int) -> list[int]:
         """Permute one value for each table."""
-        return [
-            sum((value >> source & mask) << target for source, mask, target in table) for table in self._moves
-        ]
+        permuted = []
+        for moves in self._moves:
+            key = 0
+            for source, mask, target in moves:
+                key |= (value >> source & mask) << target
+            permuted.append(key)
+        return permuted
 
     def restore(self, table: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Undo the permutation of *table*: uint64[n] to uint64[n]."""

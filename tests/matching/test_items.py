@@ -102,7 +102,8 @@ def test_values_that_visibly_differ_do_not_say_the_same(one, other):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_says_nothing(name, one, other):
+def test_what_says_nothing(name, one, other, monkeypatch):
+    monkeypatch.setattr("time.time", NOW.timestamp)
     notes = ItemNotes()
     assert not notes.difference(*(notes.describe({name: each}) for each in (one, other)))
 

@@ -16,7 +16,7 @@ import json
 import struct
 import zlib
 from dataclasses import asdict, dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, groupby, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from scrapy_neardup.index.search import Entries
 from .directory import DATA, corrupted, read_sidecar, write_sidecar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     import lmdb
     from numpy.typing import NDArray
@@ -331,14 +331,19 @@ def decode_block(
             raise ValueError("it is too short for its documents")
         ends = np.frombuffer(data, np.uint32, -(-count // size) if count else 0, _HEAD.size).tolist()
         first, begins = _HEAD.size + 4 * len(ends), [0, *ends]
-        wanted = np.arange(count) if rows is None else rows
-        chunks = wanted // (size or 1)
-        parts = [Documents(np.empty((keys, 0), np.uint64), np.empty(0, header.dtype), [], [])]
-        for chunk in dict.fromkeys(chunks.tolist()):
+        filed, records, texts = [np.empty((keys, 0), np.uint64)], bytearray(), list[tuple[str, bytes]]()
+        wanted = range(count) if rows is None else rows.tolist()
+        for chunk, group in groupby(wanted, lambda row: row // size):
             packed = zlib.decompress(data[first + begins[chunk] : first + ends[chunk]])
-            some, total = wanted[chunks == chunk] - chunk * size, min(size, count - chunk * size)
-            parts.append(_unpack(packed, header, keys, total, some))
-        return Documents.concatenate(parts)
+            some, total = [row - chunk * size for row in group], min(size, count - chunk * size)
+            own, columns, more = _unpack(packed, header.dtype.itemsize, keys, total, some)
+            filed.append(own[:, some])
+            records += columns[:, some].T.tobytes()
+            texts += more
+        urls, notes = [url for url, _ in texts], [note for _, note in texts]
+        blank = np.empty(len(urls), header.dtype)  # bare fingerprints have records of no bytes
+        whole = np.frombuffer(records, header.dtype) if records else blank
+        return Documents(np.concatenate(filed, axis=1), whole, urls, notes)
 
 
 def block_size(data: bytes | memoryview) -> int:
@@ -355,22 +360,21 @@ def _pack(documents: Documents) -> bytes:
     return b"".join((keys.tobytes(), columns.tobytes(), lengths.tobytes(), *texts))
 
 
-def _unpack(packed: bytes, header: Header, keys: int, total: int, rows: NDArray[np.int64]) -> Documents:
-    """Return *rows* of the *total* documents that `_pack` was given."""
-    width, place = header.dtype.itemsize, 8 * keys * total
+def _unpack(
+    packed: bytes, width: int, keys: int, total: int, rows: Sequence[int]
+) -> tuple[NDArray[np.uint64], NDArray[np.uint8], list[tuple[str, bytes]]]:
+    """Return what `_pack` was given: keys and columns of all *total* documents; URLs and notes of *rows*."""
+    place = 8 * keys * total
     filed = np.frombuffer(packed, np.uint64, keys * total).reshape(keys, total)
     columns = np.frombuffer(packed, np.uint8, width * total, place).reshape(width, total)
-    records = np.empty(len(rows), header.dtype)
-    if width:
-        records[:] = np.frombuffer(columns[:, rows].T.tobytes(), header.dtype)
     place += columns.size
     lengths = np.frombuffer(packed, np.uint32, 2 * total, place).tolist()
     spans = [*accumulate(lengths, initial=place + 8 * total)]
     if spans[-1] != len(packed):
         raise ValueError("it is cut short")
-    texts = [packed[begin:end] for begin, end in pairwise(spans)]
-    urls = [texts[row].decode("utf-8", "surrogatepass") for row in rows.tolist()]
-    return Documents(filed[:, rows], records, urls, [texts[total + row] for row in rows.tolist()])
+    urls = (packed[spans[row] : spans[row + 1]].decode("utf-8", "surrogatepass") for row in rows)
+    notes = (packed[spans[total + row] : spans[total + row + 1]] for row in rows)
+    return filed, columns, [*zip(urls, notes, strict=True)]
 
 
 # Partitions of tables

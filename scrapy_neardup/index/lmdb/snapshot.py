@@ -173,13 +173,18 @@ class Snapshot:
                 break
             yield number, documents.stored
 
-    def log(self, start: int) -> Iterator[tuple[int, Documents]]:
+    def log(self, start: int, without: Collection[int] = ()) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log that begin with document *start* or later, each with that number.
 
-        Raises `IndexCorrupted` for a block that does not match its checksum.
+        Those that begin with a document *without* are passed over. Raises `IndexCorrupted` for a block that
+        does not match its checksum.
         """
         for number, value in self._values("log", start):
-            yield number, decode_block(value, self.header, keys=self.header.keys, check=number_key(number))
+            if number not in without:
+                yield (
+                    number,
+                    decode_block(value, self.header, keys=self.header.keys, check=number_key(number)),
+                )
 
     def whole_log(self) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log. Raises `IndexCorrupted` unless they are those that the state names."""

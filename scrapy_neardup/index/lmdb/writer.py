@@ -124,10 +124,10 @@ class Memtable:
         if state.flushed > self._state.flushed:
             numbers = self.columns.numbers()
             self.columns.remove(numbers[(numbers >= 0) & (numbers < state.flushed)].tolist())
-        for first, documents in self.snapshot.log(max(self._taken, state.flushed)):
-            if first not in self._own:
-                self.columns.append(np.arange(first, first + len(documents.urls)), documents)
+        for first, documents in self.snapshot.log(max(self._taken, state.flushed), self._own):
+            self.columns.append(np.arange(first, first + len(documents.urls)), documents)
             self._taken = first + len(documents.urls)
+        self._taken = max(self._taken, state.next)
         self._own.clear()
         self.columns.remove(self.snapshot.dead[self.snapshot.dead >= state.flushed].tolist())
         self._state = state
