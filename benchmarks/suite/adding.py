@@ -116,7 +116,7 @@ def add_each(index: Index, documents: Documents) -> Added:
 def tidy(index: Index) -> None:
     """Flush and merge what is due, and wait if the index's own thread does."""
     while is_due(index):
-        for _ in index._writer.maintenance():  # type: ignore[attr-defined]
+        for _ in index._writer.maintenance(wait=True):  # type: ignore[attr-defined]
             pass
 
 

@@ -188,12 +188,7 @@ class MemoryIndex:
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         with self._newest():
-            found = [self._meet(lookup, document) for lookup in lookups]
-            numbers, shared, crowded, narrowed = put_together(found)
-            pending = [self._pending.get(number) for number in numbers.tolist()]
-            nothing = Stored(np.empty(0, self.header.dtype), [], [])
-            stored = self.fetch(numbers) if pending else nothing
-            return Found(numbers, shared, stored, [*pending], crowded, narrowed)
+            return self._find(document, lookups)
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
         with self._newest():
@@ -204,7 +199,7 @@ class MemoryIndex:
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
         with self._newest():
-            filing = decide(self.find(document, lookups))
+            filing = decide(self._find(document, lookups))
             return None if filing is None else self._file(filing)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
@@ -256,6 +251,14 @@ class MemoryIndex:
         self._columns.append(np.array([number]), filing.document)
         self._pending[number] = reservation
         return reservation
+
+    def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
+        found = [self._meet(lookup, document) for lookup in lookups]
+        numbers, shared, crowded, narrowed = put_together(found)
+        pending = [self._pending.get(number) for number in numbers.tolist()]
+        nothing = Stored(np.empty(0, self.header.dtype), [], [])
+        stored = self.fetch(numbers) if pending else nothing
+        return Found(numbers, shared, stored, [*pending], crowded, narrowed)
 
     def _meet(self, lookup: Lookup, document: Documents) -> Met:
         """Look up the keys of one document."""

@@ -337,8 +337,10 @@ def decode_block(
             packed = zlib.decompress(data[first + begins[chunk] : first + ends[chunk]])
             some, total = [row - chunk * size for row in group], min(size, count - chunk * size)
             own, columns, more = _unpack(packed, header.dtype.itemsize, keys, total, some)
-            filed.append(own[:, some])
-            records += columns[:, some].T.tobytes()
+            if rows is not None:
+                own, columns = own[:, some], columns[:, some]
+            filed.append(own)
+            records += columns.T.tobytes()
             texts += more
         urls, notes = [url for url, _ in texts], [note for _, note in texts]
         blank = np.empty(len(urls), header.dtype)  # bare fingerprints have records of no bytes
