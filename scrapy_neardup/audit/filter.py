@@ -67,7 +67,8 @@ def filter_against(
     Raises `SourceUnavailable`, `ConfigurationError`, `IndexUnavailable`, `IndexMismatch`.
     """
     (found,) = find_sources([source])
-    copy, target = copier(found.kind, found.path), Path(out)
+    target = Path(out)
+    copy = copier(found.kind, found.path, target)
     if target.exists() and target.samefile(found.path):
         raise ConfigurationError(f"{target} is the batch itself: name another file.")
     settings = AuditOptions(**options)
@@ -83,9 +84,7 @@ def filter_against(
             for page in pages:
                 batch.add(page)
     # The index is closed, and so on disk: nothing is left out for the sake of what is lost.
-    part = target.with_name(f"{target.stem}.part{target.suffix}")
-    copy(found.path, part, {each.place for each in batch.repeats})
-    part.replace(target)
+    copy({each.place for each in batch.repeats})
     return Filtered(batch.repeats, batch.records, batch.unjudged)
 
 
@@ -133,18 +132,10 @@ class _Batch:
             if not items or repeated.find(items[0], several=False) != "differs":
                 assert verdict.url is not None
                 assert verdict.similarity is not None
-                self.repeats.append(
-                    Repeat(
-                        str(record.origin.path),
-                        record.origin.place,
-                        record.url,
-                        verdict.kind,
-                        verdict.url,
-                        verdict.similarity,
-                    )
-                )
+                where = (record.origin.path, record.origin.place, record.url)
+                self.repeats.append(Repeat(*where, verdict.kind, verdict.url, verdict.similarity))
                 break
-            if not self._add:
+            if not self._add or repeated.compared <= beside:  # what is pending elsewhere is not compared
                 break
             beside |= repeated.compared  # its item says something else: it is filed beside them
         if verdict.reservation is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -95,18 +95,22 @@ def audit(
             write_report(Path(out, "report.html"), audited)
         if kept is not None:
             Path(kept).mkdir(parents=True, exist_ok=True)
+            left_out = _to_drop(audited, store)
             for each, copy in zip(inputs, copies, strict=True):
-                copy(_to_drop(audited, store, encodable(each.name)))
+                copy(left_out[encodable(each.name)])
         return audited
     except BaseException:
         store.close()
         raise
 
 
-def _to_drop(audited: Audit, store: Store, source: str) -> set[str]:
-    """Return the places in the file *source* of what drop.txt lists."""
-    names = {*results.dropped(audited)}
-    return {place for path, place, url in store.places() if path == source and results.name_of(url) in names}
+def _to_drop(audited: Audit, store: Store) -> defaultdict[str, set[str]]:
+    """Return the places of what drop.txt lists, by file."""
+    names, found = {*results.dropped(audited)}, defaultdict[str, set[str]](set)
+    for path, place, url in store.places():
+        if results.name_of(url) in names:
+            found[path].add(place)
+    return found
 
 
 def _open(out: Path | None) -> Store:

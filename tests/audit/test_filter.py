@@ -99,6 +99,15 @@ def test_an_item_is_left_out_only_if_the_one_that_it_repeats_says_the_same(tmp_p
     ).repeats
 
 
+def test_an_item_that_only_a_pending_page_has_is_kept(tmp_path: Path) -> None:
+    row = {"url": "https://shop.example/1", "text": text(1), "price": "9.90"}
+    with Detector.open(tmp_path / "index") as crawl:
+        assert crawl.reserve(text(1), url="https://shop.example/2").reservation is not None
+        out = tmp_path / "kept.jl"
+        assert not filter_against(write(tmp_path / "b.jl", [row]), tmp_path / "index", out, add=True).repeats
+    assert urls(out) == [row["url"]]
+
+
 def test_what_cannot_be_read_or_judged_is_kept_and_counted(corpus: Path, tmp_path: Path) -> None:
     lines = [b"{", b'{"url": "https://new.example/1", "text": "short"}', b"", b"[]", b"\xff"]
     batch, out = tmp_path / "b.jl", tmp_path / "out.jl"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -17,14 +16,21 @@ _CHUNK = 1 << 20
 _ROWS = 256
 
 
-def copier(kind: str, path: Path) -> Callable[[Path, Path, Collection[str]], None]:
-    """Return what copies a file of this *kind*: it takes the file, the copy, and the places to leave out.
+def copier(kind: str, path: Path, out: Path) -> Callable[[Collection[str]], None]:
+    """Return what copies *path*, a file of this *kind*, without the records at some places.
 
-    Raises `SourceUnavailable` for a kind that cannot be copied.
+    The copy appears at *out* once it is complete. Raises `SourceUnavailable` if there is no way to copy that
+    kind.
     """
     if kind not in _COPIERS:
         raise SourceUnavailable(f"{path} cannot be copied in part: use JSON lines, Parquet or WARC.")
-    return _COPIERS[kind]
+
+    def copy(places: Collection[str]) -> None:
+        part = out.with_name(f"{out.stem}.part{out.suffix}")
+        _COPIERS[kind](path, part, places)
+        part.replace(out)
+
+    return copy
 
 
 def copiers(sources: Iterable[tuple[str, str]], out: Path) -> list[Callable[[Collection[str]], None]]:
@@ -37,7 +43,7 @@ def copiers(sources: Iterable[tuple[str, str]], out: Path) -> list[Callable[[Col
         path = Path(name)
         if path.name in found or (out / path.name).exists():
             raise SourceUnavailable(f"{out / path.name} would be written over: name another directory.")
-        found[path.name] = partial(copier(kind, path), path, out / path.name)
+        found[path.name] = copier(kind, path, out / path.name)
     return [*found.values()]
 
 
