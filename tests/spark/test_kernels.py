@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'scrapy-neardup[spark]'")
+
 from scrapy_neardup.audit.components import components
 from scrapy_neardup.audit.pairs import equal_keys, near_pairs
 from scrapy_neardup.fingerprint import load_scheme

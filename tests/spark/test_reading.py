@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'scrapy-neardup[spark]'")
 
 from scrapy_neardup import Detector
 from scrapy_neardup.audit import audit

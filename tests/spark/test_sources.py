@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'scrapy-neardup[spark]'")
+
 from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit.sources.records import SourceUnavailable
 from scrapy_neardup.spark.pages import find_paths
