@@ -14,7 +14,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ConfigurationError
-from .extraction.content_area import ContentArea
+from .extraction.parsing import ContentArea
 from .fingerprint import SCHEMES, Features, Scheme
 from .index.tables import LAYOUTS
 from .processors import processors

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from .base import Extraction, Extractor, Page, Reason, TextOnly
-from .content_area import WHOLE_PAGE, ContentArea
 from .loading import EXTRACTORS, load_extractor
+from .parsing import ContentArea
 from .workers import Workers
 
 __all__ = [
     "EXTRACTORS",
-    "WHOLE_PAGE",
     "ContentArea",
     "Extraction",
     "Extractor",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from scrapy_neardup.arguments import require_type
 
-from .content_area import WHOLE_PAGE, ContentArea
+from .parsing import ContentArea
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint.main_text import MainText
@@ -102,4 +102,4 @@ class Job:
     #: Whether the main text is wanted, too.
     keep_text: bool = False
     #: Where on a page the main text is looked for.
-    area: ContentArea = WHOLE_PAGE
+    area: ContentArea = field(default_factory=ContentArea)

@@ -47,6 +47,8 @@ _PARAGRAPHS = _names("p blockquote")
 _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
 # Headlines of a page beyond these are not looked for.
 _HEADLINES = 20
+# What stands behind so many blocks is one more: each takes 5 µs, and few letters in the source.
+_MOST = 50_000
 # Of an address no more characters are read, since each block of a long link has it.
 _ADDRESS = 2000
 
@@ -119,14 +121,20 @@ class _Walk:
         self._elements = self._links = self._preformatted = 0
         headlines = itertools.islice(body.iter("h1"), _HEADLINES)
         self._over_headline = {element for headline in headlines for element in headline.iterancestors()}
-        for event, element in etree.iterwalk(body, events=("start", "end")):
+        walk = etree.iterwalk(body, events=("start", "end"))
+        for event, element in walk:
             if event == "start":
                 self._start(element)
-                continue
-            self._end(element)
-            if element is not body and (tail := element.tail):
-                self._add(tail)
+            else:
+                self._end(element)
+                if element is not body and (tail := element.tail):
+                    self._add(tail)
+            if len(self.blocks) >= _MOST:
+                break
         self._finish()
+        self._path.clear()
+        rest = (element.text if event == "start" else element.tail for event, element in walk)
+        self._add_block(" ".join(filter(None, rest)), 0)
 
     def _start(self, element: _Element) -> None:
         tag = element.tag

@@ -24,11 +24,10 @@ from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.fingerprint.paragraphs import length
 
 from .base import Extraction, Page
-from .content_area import WHOLE_PAGE, ContentArea
 from .decoding import decode, is_binary, is_noise
 from .libraries import visible_text
 from .loading import load_extractor
-from .parsing import in_one_document, parsed, parsed_whole, remove_hidden, titles, written
+from .parsing import ContentArea, in_one_document, parsed, parsed_whole, remove_hidden, titles, written
 from .segment import Segment
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def extract(
     extractor: Extractor,
     fingerprinter: Signer,
     keep_text: bool = False,
-    area: ContentArea = WHOLE_PAGE,
+    area: ContentArea = ContentArea(),  # noqa: B008 - a value
 ) -> Extraction:
     """Return the signature of the page's main text, or the reason why there is none; raises nothing."""
     started = perf_counter()

@@ -23,7 +23,7 @@ from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 
 from .base import Extraction, Job, Page
-from .content_area import WHOLE_PAGE, ContentArea
+from .parsing import ContentArea
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -199,7 +199,7 @@ class Workers:
         timeout: float,
         memory: int,
         keep_text: bool = False,
-        area: ContentArea = WHOLE_PAGE,
+        area: ContentArea = ContentArea(),  # noqa: B008 - a value
         server: type[ForkServer] = ForkServer,
     ) -> None:
         require_whole("processes", processes, 1)

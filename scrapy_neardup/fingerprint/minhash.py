@@ -1,24 +1,16 @@
 """Fair samples of a text's shingles, MinHash with n hash functions and bottom-k with one; and LSH banding.
 
-MinHash: Broder, Charikar, Frieze and Mitzenmacher, "Min-Wise Independent Permutations" (STOC 1998). The share
-of equal components estimates Jaccard similarity. The hash functions are bijections of 64 bits,
-``mix(x ^ seed_i)``: no two shingles collide, and every bit of x counts. In NumPy, which has no 128-bit
-integers, they take a third of the time of exact products modulo 2⁶¹ - 1.
-
-Bottom-k, the k least hashes: Broder, "On the resemblance and containment of documents" (1997); Cohen and
-Kaplan, "Summarizing data using bottom-k sketches" (PODC 2007). The hashes of the shingles serve as the hash
-function, so they must be uniform. A sample of fewer than k shingles is the whole set, and so is exact.
-
-Bands are pieces of a MinHash signature as keys, so that similar texts share some: Leskovec, Rajaraman and
-Ullman, "Mining of Massive Datasets", section 3.4. Super-shingles are bands of which more than one must agree:
-Broder, "Identifying and Filtering Near-Duplicate Documents" (CPM 2000); Fetterly, Manasse and Najork, "On the
-Evolution of Clusters of Near-Duplicate Web Pages" (LA-WEB 2003).
+MinHash: Broder, Charikar, Frieze and Mitzenmacher, "Min-Wise Independent Permutations" (STOC 1998). The hash
+functions are bijections of 64 bits, ``mix(x ^ seed_i)``, in a third of the time of exact products modulo
+2⁶¹ - 1. Bottom-k: Cohen and Kaplan, "Summarizing data using bottom-k sketches" (PODC 2007). The hashes of the
+shingles serve as the hash function. Bands: Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.4.
+Super-shingles are bands of which more than one must agree: Broder (CPM 2000); Fetterly, Manasse and Najork,
+"On the Evolution of Clusters of Near-Duplicate Web Pages" (LA-WEB 2003).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -60,22 +52,6 @@ class MinHash:
         for start in range(0, len(row), step):
             np.minimum(minima, mix(row[start : start + step] ^ self._seeds).min(axis=1), out=minima)
         return minima
-
-
-def agreement(signature: NDArray[np.uint64], signatures: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Estimate the Jaccard similarity of one text (uint64[n]) with m others (uint64[m, n]); float64[m].
-
-    Texts without shingles have similarity 0. Raises `ConfigurationError` for signatures of other lengths.
-    """
-    signatures = np.atleast_2d(signatures)
-    if signatures.shape[1:] != np.shape(signature):
-        raise ConfigurationError(
-            f"Signatures of the shapes {np.shape(signature)} and {signatures.shape} do not compare: use one "
-            "number of hash functions."
-        )
-    equal = (signatures == signature) & (signature != EMPTY)
-    share: NDArray[np.float64] = np.count_nonzero(equal, axis=1) / len(signature)
-    return share
 
 
 def bottom_k(hashes: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
@@ -136,24 +112,6 @@ class Bands:
             keys = mix(keys ^ used[:, :, row].T)
         return keys
 
-    def candidates(self, keys: NDArray[np.uint64], others: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Tell which of n texts (uint64[bands, n]) share enough keys with one (uint64[bands]); bool[n]."""
-        enough: NDArray[np.bool_] = np.count_nonzero(others == keys[:, np.newaxis], axis=0) >= self.agree
-        return enough
-
-    def probability(self, jaccard: float | NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how likely texts of Jaccard similarity s become candidates: 1 - (1 - sʳ)ᵇ for one band.
-
-        Raises `ConfigurationError` for an s that is not from 0 to 1.
-        """
-        similarity = np.asarray(jaccard, np.float64)
-        if not np.all((similarity >= 0) & (similarity <= 1)):
-            raise ConfigurationError(f"jaccard is {jaccard}: use a similarity from 0 to 1.")
-        equal = similarity**self.rows
-        fewer = [comb(self.bands, i) * equal**i * (1 - equal) ** (self.bands - i) for i in range(self.agree)]
-        probability: NDArray[np.float64] = 1 - np.sum(fewer, axis=0)
-        return probability
-
 
 #: Six bands of 14 components, two of which must agree. They find texts of a similarity from about .93 on.
 SUPER_SHINGLES = Bands(bands=6, rows=14, agree=2)
@@ -162,9 +120,9 @@ SUPER_SHINGLES = Bands(bands=6, rows=14, agree=2)
 def choose_bands(threshold: float, components: int = 128, miss_weight: float = 0.5) -> Bands:
     """Choose how to cut a signature of *components*, so that it separates best at *threshold*.
 
-    The choice makes ``miss_weight * ∫ₜ¹ 1 - P(s) ds + (1 - miss_weight) * ∫₀ᵗ P(s) ds`` least, where P is
-    `Bands.probability`: the criterion of datasketch's ``MinHashLSH``. Raises `ConfigurationError` for a
-    threshold or weight that is not between 0 and 1, and for no components.
+    The choice makes ``miss_weight * ∫ₜ¹ 1 - P(s) ds + (1 - miss_weight) * ∫₀ᵗ P(s) ds`` least, where P(s)
+    is how likely texts of similarity s share a band: the criterion of datasketch's ``MinHashLSH``. Raises
+    `ConfigurationError` for a threshold or weight that is not between 0 and 1, and for no components.
     """
     require_number("threshold", threshold)
     require_number("miss_weight", miss_weight)

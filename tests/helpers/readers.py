@@ -24,8 +24,7 @@ from scrapy_neardup.audit.sources import mirror_url
 from scrapy_neardup.audit.sources.responses import read_head
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
-from scrapy_neardup.extraction.content_area import ContentArea
-from scrapy_neardup.extraction.parsing import parsed
+from scrapy_neardup.extraction.parsing import ContentArea, parsed
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
