@@ -28,10 +28,6 @@ def items(tag: str = "li", names: list[str] = NAMES, texts: list[str] = SHORT) -
 LISTS = {
     "in a list": f"<ul>{items()}</ul>",
     "in elements without a meaning": f"<div>{items('div')}</div>",
-    "three": f"<ul>{items('li', NAMES[:3], SHORT[:3])}</ul>",
-    "of rows of a table": "<table>"
-    + "".join(f"<tr><td>{linked(name)}<tr><td>{text}" for name, text in zip(NAMES, SHORT, strict=True))
-    + "</table>",
 }  # fmt: skip
 
 

@@ -31,14 +31,6 @@ def page(*paragraphs: str) -> str:
     return "<html><body>" + "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs) + "</body></html>"
 
 
-def test_all_is_kept_if_sentences_are_less_than_half_of_it() -> None:
-    item = "a fish market, a northern quay"  # 30 letters
-    sentences = [ENGLISH[:119] + "."] * 6  # 720 letters
-    most, less = ("\n".join([*sentences, *[item] * count]) for count in (24, 25))
-    assert text_of(most, "") == "\n".join(sentences)
-    assert text_of(less, "") == less.replace("\n", " ")
-
-
 def test_visible_sentences_join_what_has_few_letters() -> None:
     others = [f"{ENGLISH} {number}." for number in range(12)]
     visible = page("Menu", *others, SHORT)

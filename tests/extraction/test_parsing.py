@@ -1,15 +1,20 @@
-"""What a page hides is no part of its text, whichever extractor reads it. Nothing visible is lost."""
+"""What a page hides is no part of its text, whichever extractor reads it; titles; content areas."""
 
 from __future__ import annotations
 
-import time
+from contextlib import closing
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lxml import etree
 
 from scrapy_neardup import Detector
-from scrapy_neardup.extraction import EXTRACTORS, Page, load_extractor
-from scrapy_neardup.extraction.parsing import parsed, parsed_whole, remove_hidden
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.extraction import EXTRACTORS, ContentArea, Page, Workers, load_extractor
+from scrapy_neardup.extraction.libraries import Plain, visible_text
+from scrapy_neardup.extraction.parsing import parsed, parsed_whole, remove_hidden, titles, written
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint import Fingerprinter
 
@@ -136,28 +141,90 @@ def test_a_page_that_hides_all_of_its_text_is_read(extractor: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit",
+    ("html", "expected"),
     [
-        "<div hidden>",
-        "<div hidden>x</div>",
-        "<div hidden",
-        "<p hidden ",
-        "<a hidden='",
-        "<script hidden>",
-        "<template>",
-        "<x hidden>",
-        '<i style="display:none">',
-        "<i hidden></b>",
+        ("<title>The old\n harbour &amp; more</title>", ["The old harbour & more"]),
+        ("<TITLE lang=en>One</TITLE><title>Two</title>", ["One"]),
+        ("<title>One</title><meta property='og:title' content='Two &quot;x&quot;'>", ["One", 'Two "x"']),
+        ('<meta content="It\'s" property=og:title><title>One', ["One", "It's"]),
+        ("<title>One</title><meta name='og:title' content=\"One\">", ["One"]),
+        ("<meta property='og:title:x' content='x'><meta property='og:description' content='y'>", []),
+        ("<title> </title>", []),
+        ("<titles>x</titles>", []),
+        ("no markup", []),
+        ("", []),
     ],
 )
-def test_it_takes_linear_time(unit: str) -> None:
-    def seconds(size: int) -> float:
-        html = unit * (size // len(unit))
-        started = time.process_time()
-        if (root := parsed_whole(html)[0]) is not None:
-            remove_hidden(root)
-        return time.process_time() - started
+def test_titles(html: str, expected: list[str]) -> None:
+    assert titles(html) == expected
 
-    seconds(1000)
-    # Quadratic time would be 64 times as much.
-    assert seconds(200_000) < 25 * max(seconds(25_000), 0.01)
+
+@given(st.text(max_size=300))
+def test_a_title_is_one_line(text: str) -> None:
+    for title in titles(f"<title>{text}<meta property=og:title content='{text}'>"):
+        assert title == " ".join(title.split()) != ""
+
+
+#: For content areas.
+PAGE = """<html><head><title>Harbour</title></head><body class="x">lead<nav>Menu</nav>tail
+<div class="wide"><article id="a">One<article>Two</article> <aside class="ad b">Buy</aside>after</article>z
+</div><ARTICLE>Three</ARTICLE></body></html>"""
+
+
+def cut(area: ContentArea, html: str = PAGE) -> str:
+    root = parsed(html, huge_tree=True)
+    if root is None:
+        return ""
+    area.cut(root)
+    return written(root)
+
+
+def shown(area: ContentArea) -> str:
+    return " ".join(visible_text(cut(area)).split())
+
+
+def test_the_included_elements_alone_are_left_each_once_with_all_that_they_hold() -> None:
+    assert shown(ContentArea(("article",))) == "One Two Buy after Three"
+    assert shown(ContentArea(("#a article",))) == "Two"
+    assert shown(ContentArea((".wide", "#a", "nav"))) == "Menu One Two Buy after z"
+    assert shown(ContentArea(("html > body > nav, .b",))) == "Menu Buy"
+    assert shown(ContentArea(("html",))) == shown(ContentArea(("body",))) == shown(ContentArea())
+    assert shown(ContentArea((".none",))) == ""
+
+
+def test_excluded_elements_are_left_out_of_included_ones_too_but_not_what_stands_behind() -> None:
+    assert shown(ContentArea((), ("nav", ".ad"))) == "leadtail One Two after z Three"
+    assert shown(ContentArea(("#a",), ("article article", "aside"))) == "One after"
+    assert shown(ContentArea((), ("body",))) == shown(ContentArea((), ("*",))) == ""
+
+
+def test_the_head_stays_where_titles_are_read() -> None:
+    assert Plain()(cut(ContentArea((".none",))), None).title == "Harbour"
+
+
+@pytest.mark.parametrize(
+    "selector",
+    ["", "[", "a{", "#", "p::text", "p:foo", "svg|p", "p:nth-child(x)", ".a\0{", "p:contains('\1')",
+     f"p:nth-child({'9' * 5000})", "p " * 5000 + "p"],
+)  # fmt: skip
+def test_what_is_no_selector_is_refused_at_once(selector: str) -> None:
+    for area in ((selector,), ()), ((), ("nav", selector)):
+        with pytest.raises(ConfigurationError, match="is no CSS selector"):
+            ContentArea(*area)
+
+
+def test_workers_look_in_the_area_but_never_at_what_an_element_around_it_hides() -> None:
+    words = "The council agreed on Tuesday to a plan for the harbour, to be done in three years. " * 5
+    page = f"""<html><body><p>{words} outside</p>
+    <article><p>{words} inside</p><p class="ad">advert</p></article>
+    <div hidden><article>secret {words}</article></div></body></html>"""
+    options: dict[str, Any] = {"processes": 1, "timeout": 30, "memory": 1 << 30, "keep_text": True}
+    area = ContentArea(("article",), (".ad",))
+    with closing(Workers(FINGERPRINTER, "plain", area=area, **options)) as workers:
+        done = workers.submit(Page(page.encode(), "http://a/", "text/html")).result()
+        none = workers.submit(Page(f"<p>{words}</p>".encode(), "http://b/", "text/html")).result()
+    assert done.text is not None
+    assert "inside" in done.text.text
+    for word in ("outside", "advert", "secret"):
+        assert word not in done.text.text
+    assert none.reason == "no_text"
