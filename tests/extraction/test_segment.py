@@ -291,10 +291,11 @@ UNITS = [
     f"<div class=modal><p>{ENGLISH}</div>", "<h1>The harbour stays open</h1>", "<select><option>x",
     f"<h2>{'1' * 79}</h2><p>{ENGLISH}</p>", f"<aside>{'<p>' + ENGLISH}</aside>", "</select>", "<br>",
     "<p>x", "<button><i>x</i></button>", "<div class='a-b c'>x</div>", "&amp;", "<!-- x -->", "<pre>",
-    "<a href=x>", "<table>", "<i>", "<svg>", "<div>" * 200 + "<h1>x</h1>" + "</div>" * 200, "<div hidden>x</div>", "<select",
-    "<div hidden",    "<a hidden='", "<script hidden>", "<template>", '<i style="display:none">', "<title ", "<meta ",
-    '<meta content="', "<dt>a<dd>b", "<li>a", "<table><tr><td>a", "<tr><td>a</td><td>b</td></tr>", "a<br>",
+    "<div>" * 200 + "<h1>x</h1>" + "</div>" * 200, "<a href=x>", "<table>", "<i>", "<svg>", "<select",
+    "<div hidden>x</div>", "<div hidden", "<a hidden='", "<script hidden>", "<template>", "<title ", "<meta ",
+    '<i style="display:none">', '<meta content="', "<dt>a<dd>b", "<li>a", "<table><tr><td>a", "a<br>",
     "<table><tr><td>a</td></tr></table>", "<div><div><div>x</div></div></div>", "<ul><li>a</ul>",
+    "<tr><td>a</td><td>b</td></tr>",
 ]  # fmt: skip
 
 
