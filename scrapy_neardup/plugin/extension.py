@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -219,6 +219,22 @@ class NearDupExtension:
     def _set_gauges(self) -> None:
         for name, value in self.detector.gauges().items():
             self.crawler.stats.set_value(f"neardup/index/{name}", value)
+
+
+class Component:
+    """A middleware or pipeline: it shares the extension, and hears the signals that ``hears`` names."""
+
+    hears: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.extension = NearDupExtension.of(crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        component = cls(crawler)
+        for name in cls.hears:
+            crawler.signals.connect(getattr(component, name), getattr(signals, name))
+        return component
 
 
 def _is_crawl(crawler: Crawler) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.asyncio import call_later
@@ -21,7 +21,7 @@ from scrapy_neardup.matching.sites import site_key
 
 from .budget import SkippedRequest
 from .eventloop import result_of, wait_done
-from .extension import NearDupExtension
+from .extension import Component
 from .outcome import NearDuplicateItem, NearDuplicatePage, clear_marks
 from .page import Page
 from .responses import is_for_spider, skip_reason
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from typing_extensions import Self
 
     from scrapy_neardup.extraction import Extraction
 
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 5.0
 
 
-class NearDupDownloaderMiddleware:
+class NearDupDownloaderMiddleware(Component):
     """Has the main text of each HTML page extracted and fingerprinted in a worker process.
 
     Only a downloader middleware can wait for a worker while the page still counts for
@@ -47,15 +46,11 @@ class NearDupDownloaderMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self.extension = extension = NearDupExtension.of(crawler)
-        self._timeout = extension.config.extract_timeout
+        super().__init__(crawler)
+        self._timeout = self.extension.config.extract_timeout
         # One page more than workers is handed out, so that a worker that is done has the next one at once.
-        self._turns = FairQueue(extension.config.processes + 1, self._timeout)
+        self._turns = FairQueue(self.extension.config.processes + 1, self._timeout)
         self._loop_lock = DeferredLock()
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
 
     def process_request(self, request: Request) -> Request | None:
         budget, why = self.extension.budget, None
@@ -113,22 +108,13 @@ class NearDupDownloaderMiddleware:
             self._turns.end(turn, seconds, late=late)
 
 
-class NearDupSpiderMiddleware:
+class NearDupSpiderMiddleware(Component):
     """Has each page judged before its callback, and its items on their way; see docs/scrapy.md on policies.
 
     If anything fails here, the page passes and a stat ``neardup/error/…`` counts it.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
-        self.extension = NearDupExtension.of(crawler)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        middleware = cls(crawler)
-        crawler.signals.connect(middleware.item_scraped, signals.item_scraped)
-        crawler.signals.connect(middleware.item_dropped, signals.item_dropped)
-        crawler.signals.connect(middleware.item_error, signals.item_error)
-        return middleware
+    hears = ("item_scraped", "item_dropped", "item_error")
 
     def process_spider_input(self, response: Response) -> None:
         with self.extension.reporter.fails_open("input", response.url):

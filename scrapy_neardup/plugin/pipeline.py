@@ -7,20 +7,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
-from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup.matching.records import filed_url
 
-from .extension import NearDupExtension
+from .extension import Component
 from .outcome import MATCH_KEY, NearDuplicateItem, match_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
-    from typing_extensions import Self
 
     from scrapy_neardup.index.reservation import Reservation
     from scrapy_neardup.verdict import Verdict
@@ -35,24 +33,18 @@ _THREAD_CHARACTERS = 4_000
 _reservation: ContextVar[Reservation | None] = ContextVar("neardup_item", default=None)
 
 
-class NearDupPipeline:
+class NearDupPipeline(Component):
     """Drops or tags items that repeat the text of another item: that of the fields of NEARDUP_ITEM_FIELDS.
 
     What repeats an item that is still in the pipelines waits for the fate of that.
     """
 
+    hears = ("item_scraped", "item_dropped", "item_error")
+
     def __init__(self, crawler: Crawler) -> None:
-        self.extension = NearDupExtension.of(crawler)
+        super().__init__(crawler)
         if not self.extension.config.item_fields:
             raise NotConfigured
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        pipeline = cls(crawler)
-        crawler.signals.connect(pipeline.item_scraped, signals.item_scraped)
-        crawler.signals.connect(pipeline.item_lost, signals.item_dropped)
-        crawler.signals.connect(pipeline.item_lost, signals.item_error)
-        return pipeline
 
     async def process_item(self, item: Any) -> Any:
         _reservation.set(None)
@@ -76,8 +68,10 @@ class NearDupPipeline:
     def item_scraped(self) -> None:
         self._settle(self.extension.reservations.confirm)
 
-    def item_lost(self) -> None:
+    def item_dropped(self) -> None:
         self._settle(self.extension.reservations.release)
+
+    item_error = item_dropped
 
     def _settle(self, settle: Callable[[Reservation], None]) -> None:
         reservation = _reservation.get()
@@ -87,11 +81,8 @@ class NearDupPipeline:
 
     async def judge(self, item: Any) -> tuple[str, Verdict | None]:
         """Return the item's URL and the verdict on it, which is None if the item cannot be compared."""
-        fields = self.extension.config.fields_of(item)
-        if not fields or not ItemAdapter.is_item(item):
-            return self._skip("class")
-        adapter = ItemAdapter(item)
-        text = "\n".join(_text(adapter.get(name)) for name in fields)
+        adapter = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
+        text = "\n".join(_text(adapter.get(name)) for name in self.extension.config.item_fields)
         page_url, scope = self.extension.item_origins.get(id(item), (None, None))
         if not text.strip():
             return self._skip("no_text")

@@ -62,7 +62,6 @@ _RULES = (
     "{'url': a regular expression, 'policy': a policy or False, 'scope': a scope}."
 )
 _SCOPE = "set it to 'global', 'spider', 'host', or a function (url, spider) -> str or its import path."
-_FIELDS = "set it to a list of field names, or to {item class, its import path or '*': [field names]}."
 
 
 class Rule(NamedTuple):
@@ -103,20 +102,14 @@ def _store(name: str, value: object) -> str:
     )
 
 
-def _imported(name: str, value: object, remedy: str) -> object:
-    """Return the object at the import path *value*, or *value* itself if it is a class or a function."""
-    try:
-        return load_object(value)  # type: ignore[arg-type]
-    except Exception as error:  # also NotConfigured, which Scrapy takes for the wish to do without
-        raise ConfigurationError(
-            f"{name} names {value!r}, which cannot be imported ({error!r}): {remedy}"
-        ) from error
-
-
 def _scope(name: str, value: object) -> Scope:
     if isinstance(value, str) and value in SCOPES:
         return SCOPES[value]
-    function = value if callable(value) else _imported(name, value, _SCOPE)
+    try:
+        function = value if callable(value) else load_object(value)  # type: ignore[arg-type]
+    except Exception as error:  # also NotConfigured, which Scrapy takes for the wish to do without
+        message = f"{name} names {value!r}, which cannot be imported ({error!r}): {_SCOPE}"
+        raise ConfigurationError(message) from error
     if not callable(function) or not takes(function, "", None):
         raise ConfigurationError(f"{name} is {value!r}, which is no such function: {_SCOPE}")
     return cast("Scope", function)
@@ -128,18 +121,6 @@ def _from_json(value: object) -> object:
         return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return None
-
-
-def _item_fields(name: str, value: object) -> dict[type, tuple[str, ...]]:
-    """Read the fields that are compared: names, or a dict from item classes to these, which may be JSON."""
-    given = _from_json(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
-    found: dict[type, tuple[str, ...]] = {}
-    for key, names in (given if isinstance(given, dict) else {"*": given}).items():
-        item_class = object if key == "*" else _imported(name, key, _FIELDS)
-        if not isinstance(item_class, type) or not names:
-            raise ConfigurationError(f"{name} is {value!r}: {_FIELDS}")
-        found[item_class] = _names(name, names)
-    return found
 
 
 def _names(name: str, value: object) -> tuple[str, ...]:
@@ -216,8 +197,8 @@ class CrawlOptions(DetectionOptions):
     window: float | None = field(default=None, metadata=parsed(duration, "days"))
     #: What becomes of requests whose pages would bring nothing new.
     budget: How | None = field(default=None, metadata=parsed(choice, get_args(How)))
-    #: Names of the fields of each item class that are compared; ``object`` stands for every class.
-    item_fields: Mapping[type, tuple[str, ...]] = field(default_factory=dict, metadata=parsed(_item_fields))
+    #: Names of the fields whose text is compared.
+    item_fields: tuple[str, ...] = field(default=(), metadata=parsed(_names))
     #: Names of fields that never tell items apart.
     item_ignore: tuple[str, ...] = field(default=(), metadata=parsed(_names))
     report: Path | None = field(default=None, metadata=parsed(_path))
@@ -241,13 +222,6 @@ class CrawlOptions(DetectionOptions):
         elif "dir" in values:
             raise ConfigurationError("NEARDUP_STORE and NEARDUP_DIR both name an index: set one of them.")
         return cls(**values)
-
-    def fields_of(self, item: object) -> tuple[str, ...]:
-        """Return the fields of *item* to compare: those of its class or its nearest base class."""
-        for base in type(item).__mro__:
-            if base in self.item_fields:
-                return self.item_fields[base]
-        return ()
 
 
 _ENABLED = PREFIX + "ENABLED"

@@ -81,16 +81,15 @@ async def test_tag_of_an_item_that_cannot_be_changed(crawl_items, text, item):
     assert result.errors == {}
 
 
-async def test_fields_by_class(crawl_items, text):
+async def test_items_of_several_classes(crawl_items, text):
     def make(response):
         yield Article(response.url, text(1))
         yield Story(link=response.url, text=text(1))
-        yield {"url": response.url, "text": text(1)}
+        yield {"url": response.url, "body": text(1)}
 
-    settings = {"NEARDUP_ITEM_FIELDS": {Article: ["text"], Story: ["text"]}, "NEARDUP_POLICY": "drop_page"}
-    result, _ = await crawl_items(make, settings, count=2)
+    result, _ = await crawl_items(make, {"NEARDUP_POLICY": "drop_page"}, count=2)
     # The story of the first page repeats the article there; both have the page's URL, so it is no duplicate.
-    assert result["item/skipped/class"] == 2
+    assert result["item/skipped/no_text"] == 2
     assert result["item/revisit"] == 1
     assert result["item/dropped"] == 2
 
