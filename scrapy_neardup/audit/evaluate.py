@@ -19,20 +19,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.matching.matcher import Judgement
-
     from .pairs import PairJudge
     from .settings import AuditOptions
 
     Rows = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-#: Labels: the same text · a near-duplicate · partly shared, not scored · different; empty: unsure, not
-#: scored.
-SAME, NEAR, PARTLY, DIFFERENT, UNSURE = LABELS = ("3", "2", "1", "0", "")
-#: What is told of a label and kind: how many pairs, and how many were judged duplicates, with the second
-#: document stored, with the longer one, and with the shorter one.
-ROW = ("label", "kind", "n", "found", "longer_first", "shorter_first")
+#: The same text · a near-duplicate · partly shared, not scored · different; empty: unsure, not scored.
+LABELS = ("3", "2", "1", "0", "")
 
 
 class LabelledPairs(NamedTuple):
@@ -98,57 +92,59 @@ def rows_of(pairs: LabelledPairs, names: Sequence[str]) -> tuple[Rows, Rows]:
 
 
 class Orders(NamedTuple):
-    """Pairs judged in both orders."""
+    """Which pairs are judged duplicates with the longer document stored, and with the shorter: bool[n]."""
 
-    #: With the second document of each pair stored.
-    second_stored: Judgement
-    #: Whether they are duplicates with the longer document stored, and with the shorter: bool[n].
     longer_first: Flags
     shorter_first: Flags
 
 
 def judge_orders(judge: PairJudge, a: Rows, b: Rows) -> Orders:
     """Judge the pairs of rows *a* and *b* (int64[n] each) in both orders."""
-    one, other = judge.judge(a, b), judge.judge(b, a)
-    shingles = judge.documents.records["shingles"]
-    longer = shingles[b] >= shingles[a]
-    return Orders(one, np.where(longer, one.near, other.near), np.where(longer, other.near, one.near))
+    new, stored = judge.by_length(a, b)
+    return Orders(judge.judge(new, stored).near, judge.judge(stored, new).near)
 
 
 def score(pairs: LabelledPairs, orders: Orders) -> dict[str, Any]:
     """Count what was found, by label and kind, and score it, as JSON has that.
 
-    Precision, recall and F1 are of each pair once in each order: labels 3 and 2, or 3 alone (*same*), are
-    wanted, 0 is wrong.
+    Precision, recall and F1 are of each pair once in each order: labels 3 and 2 are wanted, 0 is wrong.
     """
-    keys, labels = [*zip(pairs.label, pairs.kind, strict=True)], np.array(pairs.label)
+    keys, labels, found = (
+        [*zip(pairs.label, pairs.kind, strict=True)],
+        np.array(pairs.label),
+        np.stack(orders),
+    )
     by_kind = []
-    for key in sorted({*keys}, key=lambda key: (LABELS.index(key[0]), key[1])):
-        own = np.array([each == key for each in keys])
-        columns = (orders.second_stored.near, orders.longer_first, orders.shorter_first)
-        counts = [int(own.sum()), *(int(each[own].sum()) for each in columns)]
-        by_kind.append(dict(zip(ROW, (*key, *counts), strict=True)))
-    found, wrong = np.stack((orders.longer_first, orders.shorter_first)), labels == DIFFERENT
-    scores = []
-    for wanted in (np.isin(labels, (SAME, NEAR)), labels == SAME):
-        hits, alarms = int((found & wanted).sum()), int((found & wrong).sum())
-        precision, recall = hits / max(hits + alarms, 1), hits / max(2 * int(wanted.sum()), 1)
-        f1 = 2 * precision * recall / max(precision + recall, 1e-9)
-        scores.append({"precision": precision, "recall": recall, "f1": f1})
-    return {"pairs": len(labels), "by_kind": by_kind, **scores[0], "same": scores[1]}
+    for label, kind in sorted({*keys}, key=lambda key: (LABELS.index(key[0]), key[1])):
+        own = np.array([each == (label, kind) for each in keys])
+        counts = dict(zip(Orders._fields, found[:, own].sum(axis=1).tolist(), strict=True))
+        by_kind.append({"label": label, "kind": kind, "n": int(own.sum()), **counts})
+    wanted = np.isin(labels, ("3", "2"))
+    hits, alarms = int((found & wanted).sum()), int((found & (labels == "0")).sum())
+    precision, recall = hits / max(hits + alarms, 1), hits / max(2 * int(wanted.sum()), 1)
+    f1 = 2 * precision * recall / max(precision + recall, 1e-9)
+    return {"pairs": len(labels), "by_kind": by_kind, "precision": precision, "recall": recall, "f1": f1}
 
 
-def worst(pairs: LabelledPairs, orders: Orders, most: int) -> list[int]:
-    """Return the rows of the *most* wrong pairs, as many: different ones found alike, same ones missed.
+def worst(
+    pairs: LabelledPairs, orders: Orders, judge: PairJudge, a: Rows, b: Rows, most: int
+) -> list[dict[str, Any]]:
+    """Return the *most* wrong pairs, as JSON has them: different ones found alike, then same ones missed.
 
-    Missed are those that are not found with the longer document stored: a fuller one that comes second is no
-    copy.
+    Missed are those not found with the longer document stored: a fuller one that comes second is no copy.
     """
-    labels, judgement = np.array(pairs.label), orders.second_stored
-    different, found = labels == DIFFERENT, orders.longer_first
-    wrong = np.where(different, found | orders.shorter_first, np.isin(labels, (SAME, NEAR)) & ~found)
-    alike = np.maximum(judgement.similarity, judgement.containment)
+    labels, alike = np.array(pairs.label), judge.either(a, b).similarity
+    alarms = (labels == "0") & (orders.longer_first | orders.shorter_first)
+    missed = np.isin(labels, ("3", "2")) & ~orders.longer_first
     # A different pair is the more wrong the more alike it seemed, a missed one the less.
-    degree = np.where(different, 1 + alike, 1 - alike + (labels == SAME))
-    rows = np.flatnonzero(wrong)
-    return [*rows[np.argsort(-degree[rows], kind="stable")][:most].tolist()]
+    degree = np.where(alarms, 1 + alike, 1 - alike)
+    rows = np.flatnonzero(alarms | missed)
+    new, stored = judge.by_length(a, b)
+    return [
+        {
+            **{name: getattr(pairs, name)[row] for name in pairs._fields},
+            "similarity": round(float(alike[row]), 4),
+            "decided_by": judge.decided_by(int(new[row]), int(stored[row])),
+        }
+        for row in rows[np.argsort(-degree[rows], kind="stable")][:most].tolist()
+    ]

@@ -192,11 +192,15 @@ class PairJudge:
             parts.append(found._replace(**{name: getattr(found, name) & fit for name in _FLAGS}))
         return Judgement(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def either(self, a: Rows, b: Rows) -> Judgement:
-        """Judge each pair of rows with the longer one stored: near if any of both repeats the other."""
+    def by_length(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
+        """Return the shorter and the longer one of each pair of rows; int64[m] each."""
         shingles = self.documents.records["shingles"]
         longer = shingles[a] > shingles[b]
-        return self.judge(np.where(longer, b, a), np.where(longer, a, b))
+        return np.where(longer, b, a), np.where(longer, a, b)
+
+    def either(self, a: Rows, b: Rows) -> Judgement:
+        """Judge each pair of rows with the longer one stored: near if any of both repeats the other."""
+        return self.judge(*self.by_length(a, b))
 
     def shared(self, a: Rows, b: Rows) -> Rows:
         """Count the further keys of the scheme that each pair of rows (int64[m]) has in common; int64[m]."""
@@ -210,12 +214,19 @@ class PairJudge:
     def told(self, a: int, b: int) -> dict[str, Any]:
         """Return what `Matcher.explain` says of rows *a* and *b*, *b* stored; {} of no candidates."""
         records, scheme = self.documents.records, self.matcher.scheme
-        shared = [0, 0]
+        shared = [int(self.equal(np.array([a]), np.array([b]))[0]), 0]
         if scheme.simhash:
             shared.append(int(hamming(*records["fingerprint"][[a, b]].tolist()) <= scheme.distance))
         if scheme.keys:
             shared += self.shared(np.array([a]), np.array([b])).tolist()
         return self.matcher.explain(records[a], records[b : b + 1], shared) if any(shared) else {}
+
+    def decided_by(self, a: int, b: int) -> str:
+        """Say which rule, or step, has decided about rows *a* and *b*, *b* stored."""
+        if not (self.fit[a] and self.fit[b]):
+            return "too short, or a wall"
+        told = self.told(a, b)
+        return str(told.get("decided_by") or told.get("step") or "no candidate")
 
     def equal(self, a: Rows, b: Rows) -> NDArray[np.bool_]:
         """Tell which pairs of rows (int64[m] each) have equal texts; bool[m]."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
 
-from .output import LINES, WIDTH, RegularFile, json_option, print_json, print_line, print_table
+from .output import RegularFile, json_option, print_json, print_line, print_table, shown
 from .settings import read_assignments, seed_option, set_option
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+#: Lines of the difference between two texts, and characters of a line, that are shown.
+_LINES, _WIDTH = 40, 300
 
 
 @click.command()
@@ -46,10 +50,6 @@ def compare(
     if as_json:
         print_json(found)
         return
-    found["tokens"] = " and ".join(f"{count:,}" for count in found["tokens"])
-    rows = [(name, str(value).replace("_", " ")) for name, value in found.items()]
-    print_table(f"{one} | {other}", None, rows)
-    changes = list(differences(a.main.text, b.main.text))
-    more = [f"… {len(changes) - LINES:,} more"] if len(changes) > LINES else []
-    for line in [*(line[:WIDTH] for line in changes[:LINES]), *more]:
-        print_line(line)
+    print_table(f"{one} | {other}", None, [(name, shown(value)) for name, value in found.items()])
+    for line in islice(differences(a.main.text, b.main.text), _LINES):
+        print_line(line[:_WIDTH])

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from scrapy_neardup import clock
 
-from .output import RegularFile, json_option, print_json, print_line, print_table, progress
+from .output import RegularFile, json_option, print_json, print_line, print_table, progress, shown
 from .settings import is_on_server, path_and_urls, path_argument
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @click.group()
@@ -33,9 +37,10 @@ def index() -> None:
 def info(path: Path | str, as_json: bool) -> None:
     """Print what an index holds and how large it is."""
     if is_on_server(path):
-        from .server import info as describe_on_server
+        from scrapy_neardup.index.redis import index as on_server
 
-        facts = describe_on_server(path)
+        with on_server.opened(path) as opened:
+            facts = on_server.describe(opened)
     else:
         from scrapy_neardup.index.lmdb.commands import describe
 
@@ -43,16 +48,8 @@ def info(path: Path | str, as_json: bool) -> None:
     if as_json:
         print_json(facts)
         return
-    rows = [(name.replace("_", " "), _told(value)) for name, value in facts.items()]
+    rows = [(name.replace("_", " "), shown(value)) for name, value in facts.items()]
     print_table(f"Index {facts.get('url', path)}", None, rows)
-
-
-def _told(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {each}" for name, each in value.items() if each != "")
-    if isinstance(value, list):
-        return " + ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, (int, float)) else str(value or "unknown")
 
 
 @index.command()
@@ -69,10 +66,11 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
     from scrapy_neardup.index.lmdb.commands import Problem, find_problems, opened
 
     if is_on_server(path):
-        from .server import check as check_on_server
+        from scrapy_neardup.index.redis import index as on_server
 
-        path, found = check_on_server(path)
-        problems = [Problem("server", each) for each in found]
+        with on_server.opened(path) as opened_index:
+            path = opened_index.address.shown  # without secrets
+            problems = [Problem("server", each) for each in on_server.find_problems(opened_index)]
     else:
         try:
             with progress("Checking") as advance, opened(path) as (environment, header):
@@ -103,39 +101,58 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
 def prune(path: Path | str, days: float, dry_run: bool) -> None:
     """Forget old documents, then merge the tables."""
     oldest = clock.now() - days * clock.SECONDS_PER_DAY
-    if is_on_server(path):
-        from .server import prune as prune_on_server
-
-        found = prune_on_server(path, oldest, dry_run=dry_run)
-    else:
-        found = _prune(path, oldest, dry_run=dry_run)
+    found = _select(path, lambda some: some.records["time"] < oldest, "Looking for old documents", "time")
     if dry_run:
-        print_line(f"{found:,} documents are older than {days:g} days.")
-    else:
-        print_line(f"Forgot {found:,} documents older than {days:g} days.")
-
-
-def _prune(path: Path, oldest: float, *, dry_run: bool) -> int:
-    """Forget the documents stored before the time *oldest*; return how many those are."""
-    from scrapy_neardup.index.lmdb.commands import opened
-    from scrapy_neardup.index.lmdb.compaction import maintain
-    from scrapy_neardup.index.lmdb.snapshot import reading
-    from scrapy_neardup.matching.records import forget_all, require_pages, select
-
-    with progress("Looking for old documents") as advance, opened(path) as (environment, header):
-        require_pages(header, "time")
-        old = partial(select, chosen=lambda some: some.records["time"] < oldest, progress=advance)
-        with reading(environment, header) as reader:
-            found = len(old(reader))
-        if dry_run:
-            return found
-        for _ in maintain(environment, header, int(oldest)):  # whole runs go with their records
-            pass
-        with reading(environment, header) as reader:
-            rest = old(reader)
+        print_line(f"{len(found):,} documents are older than {days:g} days.")
+        return
     with progress("Merging"):
-        forget_all(path, rest, merge=True)
-    return found
+        _forget(path, found, merge=True)
+    print_line(f"Forgot {len(found):,} documents older than {days:g} days.")
+
+
+def _select(
+    path: Path | str, chosen: Callable[[Any], Iterable[Any]] | None, what: str, *fields: str
+) -> list[int]:
+    """Return the numbers of the documents that are *chosen*, which gets some at a time; None chooses none.
+
+    Raises `IndexMismatch` unless the index has pages, with *fields*.
+    """
+    from scrapy_neardup.matching.records import require_pages
+
+    with contextlib.ExitStack() as stack:
+        batches: Iterable[tuple[NDArray[np.int64], Any]]
+        if is_on_server(path):
+            from scrapy_neardup.index.redis import index as on_server
+
+            opened_index = stack.enter_context(on_server.opened(path))
+            header, batches = opened_index.header, on_server.all_documents(opened_index)
+        else:
+            from scrapy_neardup.index.lmdb.commands import opened
+            from scrapy_neardup.index.lmdb.snapshot import live_documents, reading
+
+            environment, header = stack.enter_context(opened(path))
+            reader = stack.enter_context(reading(environment, header))
+            batches = live_documents(reader, stack.enter_context(progress(what)))
+        require_pages(header, *fields)
+        if chosen is None:
+            return []
+        return [
+            number
+            for numbers, some in batches
+            for number, taken in zip(numbers.tolist(), chosen(some), strict=True)
+            if taken
+        ]
+
+
+def _forget(path: Path | str, numbers: Sequence[int], *, merge: bool = False) -> None:
+    """Forget documents by their numbers, and *merge* the tables of an index on disk."""
+    from scrapy_neardup.index import LmdbIndex, open_index
+
+    with contextlib.closing(open_index(path, None)) as found:
+        found.discard(numbers)
+        found.flush()
+        if merge and isinstance(found, LmdbIndex):
+            found.compact()
 
 
 @index.command()
@@ -155,6 +172,7 @@ def forget(
     Nothing is judged by them any more. They leave the disk with the next compact.
     """
     from scrapy_neardup.matching.records import bare_host, forget_urls
+    from scrapy_neardup.matching.sites import host_of
 
     path, urls = path_and_urls
     if file is not None:
@@ -163,34 +181,17 @@ def forget(
     if not urls and not hosts and file is None:
         raise click.UsageError("Name URLs, a file of URLs (--from) or a host (--host).")
     bare = {bare_host(host) for host in hosts}
-    if is_on_server(path):
-        from .server import forget_hosts as forget_hosts_on_server
-
-        found = forget_hosts_on_server(path, bare)
-    else:
-        found = _forget_hosts(path, bare)
-    forgotten, unknown = forget_urls(path, urls) if urls else (0, [])
-    print_line(f"Forgot {found + forgotten:,} documents.")
+    of_hosts = _select(
+        path,
+        (lambda some: [host_of(url) in bare for url in some.urls]) if hosts else None,
+        "Looking for hosts",
+    )
+    if of_hosts:
+        _forget(path, of_hosts)
+    forgotten, unknown = forget_urls(path, urls)
+    print_line(f"Forgot {len(of_hosts) + forgotten:,} documents.")
     for url in unknown:
         print_line(f"Not stored: {url}")
-
-
-def _forget_hosts(path: Path, hosts: set[str]) -> int:
-    """Forget the documents of *hosts*; return how many those are."""
-    from scrapy_neardup.index.lmdb.commands import opened
-    from scrapy_neardup.index.lmdb.snapshot import reading
-    from scrapy_neardup.matching.records import forget_all, require_pages, select
-    from scrapy_neardup.matching.sites import host_of
-
-    found: list[int] = []
-    with opened(path) as (environment, header):
-        require_pages(header)
-        if hosts:
-            with progress("Looking for hosts") as advance, reading(environment, header) as reader:
-                found = select(reader, lambda some: [host_of(url) in hosts for url in some.urls], advance)
-    if found:
-        forget_all(path, found)
-    return len(found)
 
 
 @index.command()

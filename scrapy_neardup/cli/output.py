@@ -34,8 +34,6 @@ _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 INCOMPLETE = 3
 #: Seconds between two lines that say how far an audit is, on a terminal and elsewhere.
 _PAUSE, EVERY = 0.2, 30.0
-#: Lines of the difference between two texts, and characters of a line, that are shown.
-LINES, WIDTH = 40, 300
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -60,6 +58,17 @@ def _write(text: str) -> None:
 def print_json(value: Any) -> None:
     """Print *value* in ASCII."""
     click.echo(json.dumps(value, indent=2))
+
+
+def shown(value: Any) -> str:
+    """Return *value* as a cell: parts of lists and objects after one another, numbers with commas."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {shown(each)}" for name, each in value.items() if each != "")
+    if isinstance(value, list):
+        return " + ".join(map(shown, value))
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{round(value, 4):,}"
+    return str(value) if value or value is False else "unknown"
 
 
 def print_table(title: str, columns: Sequence[str] | None, rows: Iterable[Sequence[object]]) -> None:

@@ -15,21 +15,19 @@ from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme
 from scrapy_neardup.fingerprint.schemes import load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
 from scrapy_neardup.fingerprint.values import FIGURES, NUMBERS, TITLE, WORDS
-from scrapy_neardup.index import Documents, Header, LmdbIndex, open_index
+from scrapy_neardup.index import Documents, Header, open_index
 from scrapy_neardup.index.tables import EQUAL, NO_KEY, TABLES, Family
 
 from .sites import host_of, site_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from scrapy_neardup.fingerprint import Signature
     from scrapy_neardup.index import Index
-    from scrapy_neardup.index.lmdb.snapshot import Snapshot
-    from scrapy_neardup.index.protocol import Stored
 
 #: The families of tables: lower half of the digest, hash of the URL, and from `OWN` on those of the scheme.
 DIGEST, URL, OWN = range(3)
@@ -199,29 +197,6 @@ def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> 
         if scheme.simhash:  # each document needs a key there: the digest is near no fingerprint
             keys[OWN] = keys[DIGEST]
     return document._replace(records=records, keys=keys)
-
-
-def select(
-    reader: Snapshot, chosen: Callable[[Stored], Iterable[Any]], progress: Callable[[int, int], None]
-) -> list[int]:
-    """Return the numbers of the stored documents that are *chosen*, which gets some at a time."""
-    from scrapy_neardup.index.lmdb.snapshot import live_documents
-
-    return [
-        number
-        for numbers, documents in live_documents(reader, progress)
-        for number, taken in zip(numbers.tolist(), chosen(documents), strict=True)
-        if taken
-    ]
-
-
-def forget_all(path: Path, numbers: Sequence[int], *, merge: bool = False) -> None:
-    """Remove documents by their numbers from the index in *path*, for good."""
-    with contextlib.closing(LmdbIndex(path, None)) as index:
-        index.discard(numbers)
-        index.flush()
-        if merge:
-            index.compact()
 
 
 def forget_urls(path: Path | str, urls: Sequence[str]) -> tuple[int, list[str]]:

@@ -13,8 +13,8 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.audit.explaining import differences
+from tests.audit.corpora import edited, template, text
 from tests.audit.corpora import feed as write_feed
-from tests.audit.corpora import text
 
 from .test_cli import run
 
@@ -127,33 +127,32 @@ def compared(*arguments: Any) -> dict[str, Any]:
     return facts
 
 
-def test_compare(tmp_path: Path) -> None:
-    story = text("story", 200)
-    words = story.split()
+@pytest.mark.parametrize(
+    ("one", "other", "verdict", "why"),
+    [
+        (edited(text(1), 3), text(1), "near", "alike"),
+        (text(1).upper(), text(1), "exact", "digest"),
+        (text(2), text(1), "different", "no candidate"),
+        (edited(text(1), 80), text(1), "different", "similarity"),
+        (template(0, 1), template(0, 2), "template", "numbers"),
+        ("short", text(1), "too_short", "too short, or a wall"),
+        (f"{text(1)} {text(2)}", text(1), "fuller", "known"),
+        (text(1), f"{text(1)} {text(2)}", "different", "length"),
+        ("yes no " * 40, "yes no " * 60, "different", "variety"),
+    ],
+)
+def test_compare(tmp_path: Path, one: str, other: str, verdict: str, why: str) -> None:
+    paths = documents(tmp_path, one, other)
+    found = compared(*paths, "--url1", "https://a.example/1", "--url2", "https://a.example/2")
+    assert (found["verdict"], found["decided_by"]) == (verdict, why)
 
-    def put(place: int, *new: str) -> str:
-        return " ".join([*words[:place], *new, *words[place + len(new) :]])
 
-    changed = put(100, "replaced"), story.upper(), text("other"), put(50, "1234", "99"), put(50, "5678", "77")
-    a, b, c, d, e, f, g = documents(tmp_path, story, *changed, "short")
-    assert compared(a, b)["verdict"] == "near"
-    assert compared(a, c)["verdict"] == "exact"
-    assert compared(a, d)["verdict"] == "different"
-    assert compared(e, f)["verdict"] == "template"
-    assert 1.5 < compared(e, f)["substituted"] < 2.5
-    assert compared(a, g)["verdict"] == "too_short"
-    (tmp_path / "more").mkdir()
-    fuller, repeated, again = documents(
-        tmp_path / "more", f"{story} {text('more', 200)}", "yes no " * 40, "yes no " * 60
-    )
-    assert compared(fuller, a)["verdict"] == "fuller"
-    assert compared(a, fuller)["verdict"] == "different"
-    assert "why\ta part: length 0.49, 0." in run("compare", a, fuller).output
-    assert "compared for equality only" in run("compare", repeated, again).output
-    output = run("compare", a, b).output
-    assert "verdict\tnear" in output
-    assert f"- {story.split()[100]}\n+ replaced\n" in output
-    assert "alike enough: similarity 0.9" in output
+def test_compare_shows_what_differs(tmp_path: Path) -> None:
+    words = text(1).split()
+    words[100] = "replaced"
+    output = run("compare", *documents(tmp_path, text(1), " ".join(words))).output
+    assert "verdict\tnear\n" in output
+    assert f"- {text(1).split()[100]}\n+ replaced\n" in output
 
 
 def test_compare_says_with_urls_what_a_crawl_would(tmp_path: Path) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
+from scrapy_neardup.index import Documents, Header, MemoryIndex
 from scrapy_neardup.index.tables import LAYOUTS, NO_KEY, Family
 from scrapy_neardup.matching.records import (
     DIGEST,
@@ -30,15 +29,12 @@ from scrapy_neardup.matching.records import (
     header_for,
     require_pages,
     scheme_of,
-    select,
 )
-from scrapy_neardup.matching.sites import host_of
 from tests.examples import examples
-from tests.index.small import HEADER, SMALL, documents
+from tests.index.small import HEADER
 from tests.promises.site import story
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 TEXT = "the mayor has opened the new bridge over the river on monday " * 12
@@ -128,33 +124,6 @@ def test_urls_are_found_with_and_without_their_fragment(stored: list[str], asked
 
 
 # Removed
-
-
-def test_what_is_chosen_is_found_in_runs_and_in_the_log_alike(tmp_path: Path) -> None:
-    """Documents 0 to 19: the first 12 in a run, and 2 of all removed."""
-    hosts = ("a.example", "www.a.example", "A.example:80", "not-a.example")
-    urls = [f"http://{hosts[number % 4]}/{number}" for number in range(20)]
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        for start, stop in ((0, 12), (12, 20)):
-            made = documents(range(start, stop), [f"u{number}" for number in range(start, stop)])
-            made.records["time"] = range(100 + start, 100 + stop)
-            index.add(made._replace(urls=urls[start:stop]))
-            if not start:
-                index.compact()
-        index.discard([3, 15])
-        index.flush()
-    seen: list[tuple[int, int]] = []
-    with closing(LmdbIndex(tmp_path, None)) as index, index.reading() as reader:
-
-        def chosen(column: Callable[[Any], Iterable[Any]]) -> list[int]:
-            return select(reader, column, lambda done, total: seen.append((done, total)))
-
-        for oldest in (0, 101, 112, 113.5, 1e12):
-            expected = [number for number in range(20) if 100 + number < oldest and number not in (3, 15)]
-            assert chosen(lambda some, oldest=oldest: some.records["time"] < oldest) == expected
-        assert seen[-1] == (20, 20)
-        found = chosen(lambda some: [host_of(url) == "a.example" for url in some.urls])
-        assert found == [0, 2, 4, 6, 8, 10, 12, 14, 16, 18]
 
 
 def test_what_is_forgotten_by_url(tmp_path: Path) -> None:
