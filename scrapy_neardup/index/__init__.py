@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.dependencies import importing_late
 
 if TYPE_CHECKING:
-    from .fingerprints import FingerprintIndex
     from .header import Header
     from .lmdb.index import LmdbIndex
     from .memory import MemoryIndex
     from .protocol import Documents, Index, Stored
     from .search import Matches
-    from .stores import open_index
+    from .stores import FingerprintIndex, open_index
 
 __all__ = [
     "Documents",
@@ -35,12 +34,11 @@ __all__ = [
 __getattr__ = importing_late(
     __name__,
     {
-        "FingerprintIndex": ".fingerprints",
         "Header": ".header",
         "LmdbIndex": ".lmdb.index",
         "Matches": ".search",
         "MemoryIndex": ".memory",
-        "open_index": ".stores",
+        **dict.fromkeys(("FingerprintIndex", "open_index"), ".stores"),
         **dict.fromkeys(("Documents", "Index", "Stored"), ".protocol"),
     },
 )

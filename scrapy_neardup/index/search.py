@@ -1,7 +1,6 @@
-"""Searching sorted tables and putting together what parts of an index find.
+"""Searching sorted tables (`Entries`), and putting together what parts of an index find.
 
-A table is a pair of arrays, one of keys, one of documents (`Entries`). What is found are pairs of a query and
-a document (`Matches`), or for one document the documents that it meets (`Met`).
+What is found are pairs of a query and a document (`Matches`), or what one document meets (`Met`).
 """
 
 from __future__ import annotations
@@ -46,10 +45,7 @@ NOTHING = Entries(np.empty(0, np.uint64), np.empty(0, np.uint32))
 def flatten(
     family: Family, keys: NDArray[np.uint64], documents: NDArray[np.uint32]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-    """Return the keys (uint64[m]) under which *documents* (uint32[n]) are filed, and the document of each.
-
-    *keys* are uint64[family.keys, n].
-    """
+    """Return the keys (uint64[m]) under which *documents* (uint32[n]) are filed, and whose each is."""
     has = family.has(keys).T
     return keys.T[has], np.repeat(documents, has.sum(axis=1))
 
@@ -92,8 +88,8 @@ def look_up(
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]]:
     """Compare each of *keys* (uint64[n]) with entries that share *prefix_bits* with its probe (uint64[n]).
 
-    Yields arrays of position in *keys*, document and distance for those at most *distance* bits away. So many
-    entries are compared *at_once* that memory is bounded, unless a single key has more.
+    Yields position in *keys*, document and distance of those within *distance* bits. So many entries are
+    compared *at_once*, unless a single key has more.
     """
     suffix = np.uint64((1 << (64 - prefix_bits)) - 1)
     first = entries.keys.searchsorted(probes & ~suffix, "left")
@@ -145,10 +141,7 @@ NO_MATCHES = Matches(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, n
 def search_all(
     search: Callable[[NDArray[np.uint64]], Iterator[Matches]], keys: NDArray[np.uint64], rows: int = ROWS
 ) -> Matches:
-    """Return what *search* yields for *keys* (uint64[n]), each pair of key and document once.
-
-    The memory needed is twice that of the result and some *rows* besides, unless a single key has more.
-    """
+    """Return what *search* yields for *keys* (uint64[n]), each pair of key and document once."""
     found, size = [], 0
     for matches in search(keys):
         found.append(matches)
@@ -189,10 +182,7 @@ def put_together(found: Sequence[Met]) -> tuple[NDArray[np.int64], NDArray[np.in
 
 
 def most_shared(counts: Mapping[int, int], nearest: int = 0) -> Met:
-    """Return the documents that have so many keys in common with the one that is looked up.
-
-    At most *nearest*, unless that is 0: those that share the most, of equal ones those filed first.
-    """
+    """Return the *nearest* documents of *counts*: that share most keys, of equal ones the oldest; 0: all."""
     if not counts:
         return NONE_MET
     numbers = np.array(sorted(counts), np.int64)
@@ -225,8 +215,5 @@ def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_M
 
 
 def _age(documents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return numbers that ascend in the order in which *documents* (int64[n]) were filed.
-
-    Those that are not yet on disk have descending negative numbers, and are newer than all others.
-    """
+    """Return numbers that ascend as *documents* were filed: what is not on disk has negative ones."""
     return np.where(documents < 0, _NEWER - documents, documents)

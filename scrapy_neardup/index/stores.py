@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+import numpy as np
+
+from scrapy_neardup.arguments import require_path, require_whole, whole_numbers
 from scrapy_neardup.errors import ConfigurationError
 
+from .header import Header
 from .lmdb.index import open_directory
+from .protocol import Documents, Index
+from .tables import DISTANCE, LAYOUTS, TABLES, Family, PermutedTables
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection
 
-    from .header import Header
-    from .protocol import Index
+    from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Self
+
+    from .search import Matches
 
 #: The schemes of URLs of indexes on a server.
 SERVERS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
@@ -58,3 +67,88 @@ def open_index(
             )
         where = Path(url2pathname(path))
     return open_directory(where, wanted, ignore=ignore, window=window, reset=reset)
+
+
+class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
+    """An index of bare 64-bit fingerprints: finds all within a Hamming distance, exactly.
+
+    >>> with FingerprintIndex.open(None) as index:
+    ...     numbers = index.add([0b0000, 0b1111])
+    ...     index.search([0b0111], distance=3)
+    Matches(query=array([0, 0]), document=array([0, 1]), distance=array([3, 1], dtype=uint8))
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None,
+        *,
+        tables: int | PermutedTables = TABLES,
+        reset: bool = False,
+    ) -> Self:
+        """Open the index at *path*, see `open_index`; *tables* is 4, 10 or 20, or any layout."""
+        if path is not None:
+            require_path(path)
+        if not isinstance(tables, PermutedTables):
+            if tables not in LAYOUTS:
+                raise ConfigurationError(f"tables is {tables!r}: use one of {sorted(LAYOUTS)}.")
+            tables = LAYOUTS[tables]
+        return cls(open_index(path, Header((Family(tables),), (("fingerprint", "<u8"),)), reset=reset))
+
+    def add(self, fingerprints: ArrayLike) -> NDArray[np.int64]:
+        """Store *fingerprints* (uint64[n]), on disk on return; returns the number of each, int64[n].
+
+        Raises `ConfigurationError` for what is no whole number from 0 to 2⁶⁴ - 1.
+        """
+        keys = _row("Fingerprints", fingerprints, np.uint64)
+        records = keys.astype(self._index.header.dtype)
+        return self._index.add(Documents(keys[np.newaxis], records, [""] * len(keys), [b""] * len(keys)))
+
+    def search(self, fingerprints: ArrayLike, distance: int = DISTANCE) -> Matches:
+        """Find what is stored within *distance* bits of each of *fingerprints* (uint64[n]).
+
+        Raises `ConfigurationError` as `add` does, and for a distance that the tables do not find in full.
+        """
+        require_whole("distance", distance, 0, self._index.header.families[0].tables.max_distance)
+        return self._index.search(0, _row("Fingerprints", fingerprints, np.uint64), distance)
+
+    def fingerprints(self, numbers: ArrayLike) -> NDArray[np.uint64]:
+        """Return the fingerprints stored under *numbers* that `add` or `search` gave: uint64[n].
+
+        Raises `IndexCorrupted` for another number, `ConfigurationError` for one below 0.
+        """
+        row = _row("Numbers", _row("Numbers", numbers, np.uint64), np.int64)
+        fingerprints: NDArray[np.uint64] = self._index.fetch(row).records["fingerprint"]
+        return fingerprints
+
+    def forget(self, numbers: ArrayLike) -> None:
+        """Remove the fingerprints with these *numbers*."""
+        self._index.discard(_row("Numbers", numbers, np.int64).tolist())
+
+    def gauges(self) -> dict[str, int]:
+        """Return numbers on size and health."""
+        return self._index.gauges()
+
+    def flush(self) -> None:
+        """Return once everything is on disk."""
+        self._index.flush()
+
+    def close(self) -> None:
+        """Close the index."""
+        if not self._closed:  # it counts its users
+            self._closed = True
+            self._index.close()
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _row(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
+    row = np.atleast_1d(whole_numbers(name, values, dtype))
+    if row.ndim > 1:
+        raise ConfigurationError(f"{name} come in an array of 1 dimension, not of {row.ndim}.")
+    return row

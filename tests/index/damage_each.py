@@ -1,4 +1,4 @@
-"""Use damaged copies of an index, each in a child: python damage_each.py INDEX FOLDER SEED ..."""
+"""Use damaged or cut copies of an index, each in a child: damage_each.py INDEX FOLDER SEED|cut:SIZE ..."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def use(path: Path, whole: list[object]) -> list[str]:
     wrong, sound, answers = [], False, None
     try:
         index = LmdbIndex(path, None)
-    except NearDupError:
-        return []
+    except NearDupError as error:
+        return [type(error).__name__] if path.name.startswith("cut") else []
 
     def answer() -> None:
         nonlocal answers
@@ -94,7 +94,11 @@ def main() -> None:
         copy = Path(folder) / seed
         shutil.copytree(source, copy)
         broken = bytearray(data)
-        kind = damage(broken, random.Random(int(seed)))
+        if seed.startswith("cut"):
+            kind = "cut"
+            del broken[int(seed[4:]) :]
+        else:
+            kind = damage(broken, random.Random(int(seed)))
         (copy / "data.mdb").write_bytes(broken)
         reading, writing = os.pipe()
         child = os.fork()

@@ -30,8 +30,6 @@ from scrapy_neardup.index.lmdb.environment import Environment
 from .flaky import Flaky
 from .small import HEADER, documents
 
-OPEN_EACH = Path(__file__).with_name("open_each.py")
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -53,30 +51,6 @@ def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, monkeypatch: pyt
     flaky.hook = None
     assert ("sync", False) in calls
     assert calls.index(("sync", False)) > calls.index(("commit", False))
-
-
-def test_truncated_anywhere(path: Path, tmp_path: Path) -> None:
-    """Opened in processes of their own: a read past the end of the file would be a SIGBUS."""
-    whole = (path / "data.mdb").read_bytes()
-    page = os.sysconf("SC_PAGESIZE")
-    sizes = sorted({*range(0, len(whole), page), *range(0, 3 * page, 397), len(whole) - 1})
-    result = subprocess.run(
-        [
-            sys.executable,
-            str(OPEN_EACH),
-            str(path),
-            str(tmp_path / "copies"),
-            *map(str, [*sizes, len(whole)]),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    outcomes = dict(json.loads(line) for line in result.stdout.splitlines())
-    assert outcomes.pop(len(whole)) == "opened"
-    assert len(outcomes) == len(sizes) > 20
-    assert set(outcomes.values()) == {"IndexCorrupted"}, outcomes
 
 
 @pytest.mark.parametrize("emptied", [False, True], ids=["missing", "empty"])
@@ -246,3 +220,28 @@ def test_a_file_whose_last_pages_were_never_written_gets_its_length(
     assert before < after == (tmp_path / DATA).stat().st_size
     check_data_file(tmp_path / DATA)
     LmdbIndex(tmp_path, HEADER).close()
+
+
+def test_others_that_open_or_close_it_at_the_same_moment_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flaky, tries = Flaky(monkeypatch), [0]
+
+    def busy(call: str) -> None:
+        tries[0] += call == "open"
+        if call == "open" and tries[0] <= 51:
+            raise lmdb.InvalidParameterError("Invalid argument")
+
+    flaky.hook = busy
+    with pytest.raises(IndexUnavailable, match=r"cannot be opened \(Invalid argument\)"):
+        LmdbIndex(tmp_path, HEADER)
+    tries[0] = 1  # one fewer
+    LmdbIndex(tmp_path, HEADER).close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_a_directory_whose_name_is_no_text(tmp_path: Path) -> None:
+    for expected in (0, 1):
+        with closing(LmdbIndex(tmp_path / os.fsdecode(b"caf\xe9"), HEADER)) as index:
+            assert index.gauges()["documents"] == expected
+            index.add(documents([1], ["u1"]))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.detector import Detector
-from scrapy_neardup.errors import ConfigurationError, IndexCorrupted
+from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import FingerprintIndex, LmdbIndex, open_index
 from tests.index.small import HEADER, documents
 
@@ -23,15 +23,6 @@ def test_a_file_url_and_a_path_name_the_same_directory(tmp_path: Path) -> None:
             closing(open_index(directory, None)) as again,
         ):
             assert same is again is index
-
-
-@pytest.mark.parametrize("memory", [False, True])
-def test_a_number_that_no_fingerprint_has_is_refused(memory: bool) -> None:
-    with FingerprintIndex.open("memory:" if memory else None) as index:
-        numbers = index.add([7, 9])
-        assert index.fingerprints(numbers[::-1]).tolist() == [9, 7]
-        with pytest.raises(IndexCorrupted, match="Document 5 is missing"):
-            index.fingerprints([5])
 
 
 @pytest.mark.parametrize(
@@ -62,10 +53,3 @@ def test_a_directory_may_have_a_colon_in_its_name(tmp_path: Path, monkeypatch: p
         with closing(open_index(where, HEADER)) as index:
             assert isinstance(index, LmdbIndex)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["memory:", "news:2024"]
-
-
-def test_a_detector_remembers_in_memory() -> None:
-    text = " ".join(f"word{number}" for number in range(200))
-    with Detector.open("memory:", extractor="none") as detector:
-        assert detector.add(text, "https://a.example/").kind == "unique"
-        assert detector.add(text, "https://b.example/").kind == "exact"

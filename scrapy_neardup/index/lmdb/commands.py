@@ -14,7 +14,7 @@ import numpy as np
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index.header import damaged, decoding
 
-from .compaction import merge_all, write
+from .compaction import maintain, write
 from .directory import DATA, LOCK, USERS, corrupted, file_lock, read_sidecar, shared_use, translated
 from .environment import Environment
 from .layout import encode_block, number_key, read_header
@@ -74,10 +74,7 @@ def _environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """Return numbers and parameters of the index in *path*, by name, ready for JSON.
-
-    Raises as `opened` does.
-    """
+    """Return numbers and parameters of the index in *path*, by name, ready for JSON. Raises as `opened`."""
     with opened(path) as (environment, header), reading(environment, header) as reader:
         state, size = reader.state, environment.size()
         backlog = state.next - state.flushed
@@ -106,11 +103,15 @@ def describe(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in an index that should not be."""
+    """Something in an index that should not be; *what* is a sentence."""
 
     where: str
-    #: A sentence.
     what: str
+
+    @classmethod
+    def of(cls, where: str, error: Exception) -> Problem:
+        """Return what the *error* of a reader says."""
+        return cls(where, str(error).partition(": run ")[0].rstrip(".") + ".")
 
 
 def check(index: LmdbIndex) -> Iterator[Problem]:
@@ -124,9 +125,7 @@ def find_problems(
     """Yield the problems of the index in *environment*, as one transaction sees it while others write.
 
     Everything is read once, and each checksum is verified. Of each run, and of the log, the first problem is
-    told. What a killed process leaves behind is none: the next maintenance sweeps it away. *progress* is
-    called with how many runs were read so far, and how many there are. Raises `IndexUnavailable` if LMDB or
-    the memory fails.
+    told. *progress* is called with how many runs were read, and how many there are.
     """
     try:
         with reading(environment, header) as reader:
@@ -140,20 +139,16 @@ def find_problems(
                 try:
                     _verify(reader, run)
                 except IndexCorrupted as error:
-                    yield _problem(f"run {run.id}", error)
+                    yield Problem.of(f"run {run.id}", error)
                 if progress is not None:
                     progress(place, len(state.runs))
             try:
                 for _ in reader.whole_log():
                     pass
             except IndexCorrupted as error:
-                yield _problem("log", error)
+                yield Problem.of("log", error)
     except IndexCorrupted as error:
-        yield _problem("state", error)
-
-
-def _problem(where: str, error: Exception) -> Problem:
-    return Problem(where, str(error).partition(": run ")[0].rstrip(".") + ".")
+        yield Problem.of("state", error)
 
 
 def _verify(reader: Snapshot, run: Run) -> None:
@@ -182,23 +177,20 @@ def _verify(reader: Snapshot, run: Run) -> None:
 
 
 def compact(path: Path) -> tuple[int, int]:
-    """Merge all runs of the index in *path* and rewrite its file without removed documents.
+    """Merge all runs of the index in *path* and rewrite its file without removed documents, in one step.
 
-    Returns its bytes before, after. The new file takes the place of the old one in one step, once it is on
-    disk. Raises `IndexUnavailable` while others use the index, `IndexCorrupted` if it reads damage.
+    Returns its bytes before, after. Raises `IndexUnavailable` while others use it, `IndexCorrupted`.
     """
     require_index(path)
     data = path / DATA
     with file_lock(path / USERS, wait=False) as held:
         if not held:
-            raise IndexUnavailable(
-                f"The index in {path} is in use: stop the crawls and commands that use it first."
-            )
+            raise IndexUnavailable(f"The index in {path} is in use: stop what uses it first.")
         before, new = data.stat().st_size, path / NEW
         try:
             with translated(path, "compacted"):
                 with _environment_of(path) as (environment, header), new.open("wb") as file:
-                    for _ in merge_all(environment, header):
+                    for _ in maintain(environment, header, wait=True, whole=True):
                         pass
                     with reading(environment, header) as reader:
                         for _ in write(environment, _purged(reader)):

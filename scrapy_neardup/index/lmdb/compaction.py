@@ -19,24 +19,9 @@ from scrapy_neardup.index.header import decoding
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.index.search import Entries, flatten, merge_entries, sort_entries
 
+from . import layout
 from .directory import MERGE, file_lock
-from .layout import (
-    HELD,
-    Run,
-    change_dead,
-    encode_block,
-    encode_held,
-    encode_partition,
-    key_number,
-    key_run,
-    number_key,
-    partition_bits,
-    partition_key,
-    read_dead,
-    read_state,
-    split,
-    write_state,
-)
+from .layout import Run
 from .snapshot import reading
 
 if TYPE_CHECKING:
@@ -59,52 +44,32 @@ HOLLOW = 0.25
 
 
 def maintain(
-    environment: Environment, header: Header, expires: int = 0, *, wait: bool = False
+    environment: Environment, header: Header, expires: int = 0, *, wait: bool = False, whole: bool = False
 ) -> Iterator[None]:
-    """Flush, expire and merge what is due, yielding after every short transaction.
+    """Flush, expire and merge what is due, or *whole*: into one run; yields after every short transaction.
 
     Runs whose records all have a ``time`` before *expires* (seconds since 1970) are dropped; 0 keeps all. One
     thread of one process maintains an index at a time; without *wait*, this ends at once for the others.
     """
-    with merge_lock(environment, wait=wait) as held:
-        if not held:
-            return
-        with reading(environment, header) as reader:
-            yield from sweep(environment, reader)
-            if _log_is_long(reader):
-                yield from _flush(environment, reader)
-            if expires:
-                yield from _expire(environment, reader, expires)
-            while due := due_for_merge(reader.state.runs) or _hollow(reader):
-                yield from _merge(environment, reader, due)
-            yield from sweep(environment, reader)
-
-
-def merge_all(environment: Environment, header: Header) -> Iterator[None]:
-    """Flush the whole log and merge all runs into one, without the documents that were removed."""
-    with merge_lock(environment, wait=True), reading(environment, header) as reader:
-        yield from sweep(environment, reader)
-        if reader.state.next > reader.state.flushed:
-            yield from _flush(environment, reader)
-        if len(reader.state.runs) > 1 or (reader.state.runs and len(reader.dead)):
-            yield from _merge(environment, reader, reader.state.runs)
-        yield from sweep(environment, reader)
-
-
-@contextlib.contextmanager
-def merge_lock(environment: Environment, *, wait: bool = False) -> Iterator[bool]:
-    """Hold the lock of the maintenance; yields False if it is taken, or waits for it with *wait*."""
     if not environment.compaction_lock.acquire(blocking=wait):
-        yield False
         return
-    try:
-        if environment.scratch:
-            yield True
-        else:
-            with file_lock(environment.path / MERGE, wait=wait) as held:
-                yield held
-    finally:
-        environment.compaction_lock.release()
+    with contextlib.ExitStack() as stack:
+        stack.callback(environment.compaction_lock.release)
+        if not environment.scratch and not stack.enter_context(
+            file_lock(environment.path / MERGE, wait=wait)
+        ):
+            return
+        reader = stack.enter_context(reading(environment, header))
+        yield from _sweep(environment, reader)
+        if _log_is_long(reader) or (whole and reader.state.next > reader.state.flushed):
+            yield from _flush(environment, reader)
+        if expires:
+            yield from _expire(environment, reader, expires)
+        if whole and reader.state.runs and (len(reader.state.runs) > 1 or len(reader.dead)):
+            yield from _merge(environment, reader, reader.state.runs)
+        while due := () if whole else due_for_merge(reader.state.runs) or _hollow(reader):
+            yield from _merge(environment, reader, due)
+        yield from _sweep(environment, reader)
 
 
 # What is due
@@ -194,16 +159,16 @@ def _not_removed(dead: NDArray[np.int64], start: int, stop: int) -> NDArray[np.b
     return held
 
 
-def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
+def _sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
     """Delete partitions and blocks that the state does not name, as of replaced and unfinished runs."""
     state, orphans = reader.state, list[Item]()
-    live, flushed = {run.id for run in state.runs}, number_key(state.flushed)
-    first = number_key(state.runs[0].start) if state.runs else flushed
+    live, flushed = {run.id for run in state.runs}, layout.number_key(state.flushed)
+    first = layout.number_key(state.runs[0].start) if state.runs else flushed
     with environment.read() as transaction, decoding("The key of a partition"):
         for name in ("runs", "documents"):
             with transaction.cursor(environment.databases[name]) as cursor:
                 for key in map(bytes, cursor.iternext(values=False)):
-                    if (key_run(key) not in live) if name == "runs" else not first <= key < flushed:
+                    if (layout.key_run(key) not in live) if name == "runs" else not first <= key < flushed:
                         orphans.append((name, key, None))
     if orphans:
         yield from write(environment, orphans)
@@ -213,7 +178,7 @@ def sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
 
 
 def write(environment: Environment, items: Iterable[Item]) -> Iterator[None]:
-    """Write *items* in transactions of `Tuning.transaction_values`, yielding after each."""
+    """Write *items*, yielding after each short transaction."""
     rest = iter(items)
     while batch := list(islice(rest, environment.tuning.transaction_values)):
 
@@ -232,11 +197,11 @@ def _new_run(environment: Environment, start: int, stop: int, documents: int) ->
     """Take the next number for a run of so many *documents* from *start* to before *stop*; commits."""
 
     def work(transaction: lmdb.Transaction) -> Run:
-        state = read_state(environment, transaction)
-        write_state(environment, transaction, replace(state, next_run=state.next_run + 1))
+        state = layout.read_state(environment, transaction)
+        layout.write_state(environment, transaction, replace(state, next_run=state.next_run + 1))
         return Run(state.next_run, start, stop, documents, bits)
 
-    bits = partition_bits(documents, environment.tuning.partition_entries)
+    bits = layout.partition_bits(documents, environment.tuning.partition_entries)
     return environment.write(work)
 
 
@@ -244,35 +209,28 @@ def _blocks(environment: Environment, first: int, documents: Documents) -> Itera
     """Yield blocks of the *documents*, whose numbers begin with *first*."""
     size = environment.tuning.block_documents
     for start in range(0, len(documents.urls), size):
-        key = number_key(first + start)
-        yield "documents", key, encode_block(documents.stored.take(slice(start, start + size)), key)
+        key = layout.number_key(first + start)
+        yield "documents", key, layout.encode_block(documents.stored.take(slice(start, start + size)), key)
 
 
 def _partitions(
     header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[np.uint64]
 ) -> Iterator[Item]:
-    """Yield the partitions of a new *run*, and the list of the documents that it holds.
-
-    *held* (bool[n]) says which of its documents get into the tables, *keys* (uint64[keys, n]) under which
-    keys.
-    """
+    """Yield the partitions of a new *run*: of its documents that are *held* (bool[n]), by their *keys*."""
     numbers = (np.flatnonzero(held) + run.start).astype(np.uint32)
     keys = keys[:, held]
     for family, rows, first in zip(header.families, header.rows, header.first_table, strict=False):
         base, document = flatten(family, keys[rows], numbers)
         cut = run.cut(family)
         for table, permuted in enumerate(family.tables.keys(base), first):
-            for partition, part in split(sort_entries(permuted, document), cut):
-                key = partition_key(run.id, table, partition)
-                yield "runs", key, encode_partition(part, cut, key)
-    yield "runs", partition_key(run.id, HELD, 0), encode_held(held)
+            for partition, part in layout.split(sort_entries(permuted, document), cut):
+                key = layout.partition_key(run.id, table, partition)
+                yield "runs", key, layout.encode_partition(part, cut, key)
+    yield "runs", layout.partition_key(run.id, layout.HELD, 0), layout.encode_held(held)
 
 
 def _merged(reader: Snapshot, runs: Sequence[Run], merged: Run, held: NDArray[np.bool_]) -> Iterator[Item]:
-    """Yield the partitions of the run *merged*, made of those of *runs*, and the list of its documents.
-
-    *held* (bool[n]) says which documents of its range those are.
-    """
+    """Yield the partitions of the run *merged*, made of those of *runs*, of documents that are *held*."""
     for family, first in zip(reader.header.families, reader.header.first_table, strict=False):
         cut = merged.cut(family)
         for table in range(first, first + len(family.tables)):
@@ -281,9 +239,9 @@ def _merged(reader: Snapshot, runs: Sequence[Run], merged: Run, held: NDArray[np
                 with decoding("A partition"):
                     alive = held[entries.documents.astype(np.int64) - merged.start]
                 entries = Entries(entries.keys[alive], entries.documents[alive])
-                key = partition_key(merged.id, table, partition)
-                yield "runs", key, encode_partition(entries, cut, key)
-    yield "runs", partition_key(merged.id, HELD, 0), encode_held(held)
+                key = layout.partition_key(merged.id, table, partition)
+                yield "runs", key, layout.encode_partition(entries, cut, key)
+    yield "runs", layout.partition_key(merged.id, layout.HELD, 0), layout.encode_held(held)
 
 
 def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: int, bits: int) -> Entries:
@@ -300,23 +258,24 @@ def _replace_runs(
 ) -> None:
     """Name *run* in the state, in the place of the runs *replaced*, or of the log if there are none of these.
 
-    *held* (bool[n]) says which documents of its range the run holds. A document that it does not hold needs
-    no tombstone any more; one that got its tombstone while the run was being written keeps it. Without a new
-    run, the replaced ones are dropped with all their documents.
+    A document of its range that is not *held* (bool[n]) needs no tombstone any more; one that got its
+    tombstone while the run was being written keeps it. Without a new run, the replaced ones go.
     """
 
     def work(transaction: lmdb.Transaction) -> None:
-        state = read_state(environment, transaction)
+        state = layout.read_state(environment, transaction)
         start, stop = (run or replaced[0]).start, (run or replaced[-1]).stop
         old = {each.id for each in replaced}
         runs = [*(each for each in state.runs if each.id not in old), *([run] if run else [])]
-        dead = read_dead(transaction, environment.databases["dead"], state)
+        dead = layout.read_dead(transaction, environment.databases["dead"], state)
         dead = dead[(dead >= start) & (dead < stop)]
-        fewer = change_dead(transaction, environment.databases["dead"], dead[~held[dead - start]], add=False)
+        fewer = layout.change_dead(
+            transaction, environment.databases["dead"], dead[~held[dead - start]], add=False
+        )
         if not replaced:
             with transaction.cursor(environment.databases["log"]) as cursor:
                 cursor.first()
-                while (key := bytes(cursor.key())) and key_number(key) < stop:
+                while (key := bytes(cursor.key())) and layout.key_number(key) < stop:
                     cursor.delete()
         state = replace(
             state,
@@ -325,6 +284,6 @@ def _replace_runs(
             removals=state.removals + 1,
             dead=state.dead + fewer,
         )
-        write_state(environment, transaction, state)
+        layout.write_state(environment, transaction, state)
 
     environment.write(work)

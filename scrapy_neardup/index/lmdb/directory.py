@@ -89,10 +89,7 @@ def corrupted(data: Path, why: str) -> IndexCorrupted:
 
 
 class translated:  # noqa: N801  # as a generator it would make each search slower
-    """A block in which errors of LMDB and of the disk become `IndexUnavailable` or `IndexCorrupted`.
-
-    *what* says in the sentence what the index in *path* could not be, such as "written".
-    """
+    """A block in which errors of LMDB and of the disk become ours: *path* could not be *what*."""
 
     def __init__(self, path: Path, what: str = "used") -> None:
         self._path, self._what = path, what
@@ -116,10 +113,9 @@ _META_END = 152
 
 
 def check_data_file(data: Path) -> None:
-    """Raise `IndexCorrupted` for a file that is not one of LMDB, or has been cut short.
+    """Raise `IndexCorrupted` for a file that is not one of LMDB, or was cut short, which would kill Python.
 
-    A file that is missing or empty raises nothing. LMDB maps the file into memory, and reading past the end
-    of a truncated file would kill the interpreter.
+    A file that is missing or empty raises nothing.
     """
     head: bytes | None = None
     while True:  # others may write meanwhile
@@ -138,10 +134,9 @@ def check_data_file(data: Path) -> None:
 
 
 def _problem(head: bytes, size: int) -> str | None:
-    """Say why a file of *size* bytes that begins with *head* is no whole file of LMDB 0.9 (mdb.c).
+    """Say why a file of *size* bytes that begins with *head* is no whole file of LMDB 0.9 (mdb.c), or None.
 
-    It begins with two meta pages, which LMDB writes by turns, that of an even number first in the file. A new
-    file has twice 0. None is returned for an empty file, too: only the caller knows what should be there.
+    It begins with two meta pages, written by turns, that of an even number first. A new file has twice 0.
     """
     if not size:
         return None
@@ -161,10 +156,7 @@ def _problem(head: bytes, size: int) -> str | None:
 
 
 def is_unfinished(path: Path) -> bool:
-    """Return whether LMDB has begun to make the data file in *path*, and nothing was ever written to it.
-
-    Such a file has two meta pages at most. A full disk may have cut them short, or left zeros.
-    """
+    """Return whether LMDB has begun the data file in *path* (two meta pages), and nothing was written."""
     try:
         with (path / DATA).open("rb") as file:
             head = file.read(2 * mmap.PAGESIZE + 1)
@@ -187,8 +179,7 @@ NETWORK_FILE_SYSTEMS = frozenset({
 def check_directory(path: Path) -> None:
     """Make the directory *path*, unless it is there. Raises `IndexUnavailable` if LMDB cannot use it."""
     path.mkdir(parents=True, exist_ok=True)
-    kind = file_system(path)
-    if kind in NETWORK_FILE_SYSTEMS:
+    if (kind := file_system(path)) in NETWORK_FILE_SYSTEMS:
         raise IndexUnavailable(
             f"The index directory {path} is on a network file system ({kind}), where LMDB loses data: "
             "set NEARDUP_DIR to a directory on a local disk."
@@ -214,8 +205,7 @@ def file_system(path: Path) -> str:
 def read_sidecar(path: Path) -> int | None:
     """Return how many documents the index in *path* had when it was last closed, by the note of it.
 
-    None if there is no such note: a file of LMDB alone may be another program's, which opening it would
-    change. Raises OSError.
+    None without a note: a file of LMDB alone may be another program's. Raises OSError.
     """
     try:
         with (path / SIDECAR).open("rb") as file:
@@ -226,10 +216,7 @@ def read_sidecar(path: Path) -> int | None:
 
 
 def write_sidecar(path: Path, uuid: str, documents: int) -> None:
-    """Write the note beside the data file which says that there is an index.
-
-    LMDB takes an empty file for a new one: the note shows that documents were lost. Raises OSError.
-    """
+    """Write the note that there is an index: LMDB takes an empty file for a new one. Raises OSError."""
     part = path / f"{SIDECAR}.{os.getpid()}"
     try:
         part.write_text(json.dumps({"uuid": uuid, "documents": documents}) + "\n")
@@ -242,8 +229,7 @@ def write_sidecar(path: Path, uuid: str, documents: int) -> None:
 def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
     """Count as a user of the index in *path* for a while. With *reset*, delete the index first.
 
-    A data file that was never finished, as on a full disk, is deleted, too. Raises `IndexUnavailable` if
-    *path* cannot be used, or if the index should be deleted and has other users.
+    A data file that was never finished is deleted, too. Raises `IndexUnavailable` also if it has other users.
     """
     check_directory(path)
     descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -265,10 +251,7 @@ def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold the lock of file *path*, which the system frees if the process dies; yields whether it is held.
-
-    If another process holds it, this yields False, or waits for it with *wait*.
-    """
+    """Hold the lock of file *path*, perhaps after a *wait*, as long as the process lives; yields whether."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         yield _lock(descriptor, wait=wait)

@@ -1,11 +1,10 @@
 """The LMDB environment of an index: its transactions, its locks, and all sizes and times.
 
 With ``sync=True`` and ``metasync=False`` a power cut undoes at most the last commit. ``sync=False`` or
-``writemap=True`` can corrupt the file in a power cut, so only a scratch index does without sync. So much
-address space is reserved for the file that the memory map never has to move.
+``writemap=True`` can corrupt the file, so only a scratch index does without sync.
 
-LMDB does not survive a fork: the child must neither use nor finalise what its parent has open, because ending
-a transaction there would free the parent's slot in the table of readers, which both share.
+LMDB does not survive a fork: ending a transaction in the child would free the parent's slot in the table of
+readers, which both share.
 """
 
 from __future__ import annotations
@@ -54,24 +53,21 @@ _inherited: list[object] = []
 class Tuning:
     """Sizes and times of an index that are not part of its format. Tests make all of them small."""
 
-    #: A group commit holds at most so many documents, and a confirmed one waits at most so long for it. With
-    #: the commit itself, that keeps what a crash forgets below 1,000 documents or one second.
+    #: A group commit holds at most so many documents, and a confirmed one waits at most so long for it: a
+    #: crash forgets at most 1,000 documents or one second.
     group_documents: int = 1000
     group_seconds: float = 0.5
     #: A failed commit is tried again after so long, maintenance that has failed after the other.
     commit_retry_seconds: float = 2.0
     upkeep_retry_seconds: float = 30.0
-    #: So many documents are kept in memory while the disk cannot be written. Beyond them the oldest are
-    #: forgotten.
+    #: So many documents are kept while the disk cannot be written; of more the oldest are forgotten.
     backlog_documents: int = 100_000
     #: Flushing and closing wait so long for the disk. What fails while closing is tried again so long.
     disk_wait_seconds: float = 10.0
     closing_seconds: float = 10.0
-    #: The write-ahead log is flushed into a run when it holds so many documents, which are in memory until
-    #: then.
+    #: The log is flushed into a run when it holds so many documents, which are in memory until then.
     flush_documents: int = 1 << 14
-    #: A transaction of the maintenance writes or deletes so many values. Other writers wait for it, and LMDB
-    #: writes the list of what a transaction has freed again with each later one that uses some of it.
+    #: A transaction of the maintenance writes or deletes so many values. Other writers wait for it.
     transaction_values: int = 10
     #: A block of a run holds so many documents, a partition about so many entries: 384 KB, so that LMDB finds
     #: room for it among freed pages.
@@ -79,8 +75,7 @@ class Tuning:
     partition_entries: int = 1 << 15
     #: With a window, the writer looks so often for runs that have expired.
     expiry_seconds: float = 3600.0
-    #: Address space reserved for the file, which it cannot outgrow. Where the system does not allow that
-    #: much, a part of what it allows has to do, but no less than the second value.
+    #: Address space for the file, which it cannot outgrow: what the system allows, no less than the second.
     map_bytes: int = 1 << 40
     min_map_bytes: int = 1 << 26
     #: What a snapshot remembers of partitions takes at most so much memory.
@@ -134,10 +129,7 @@ class Environment:
         return self.env.begin(buffers=True)
 
     def write(self, work: Callable[[lmdb.Transaction], Result]) -> Result:
-        """Run *work* in a write transaction and commit; returns what *work* returns.
-
-        This blocks while others write.
-        """
+        """Run *work* in a write transaction, which waits for those of others; returns what it returns."""
         self.require_same_process()
         with self._writing:
             with self.env.begin(write=True, buffers=True) as transaction:
@@ -149,7 +141,7 @@ class Environment:
     def _lengthen(self) -> None:
         """Give the file the length that its last page says, by which a file that was cut short is told.
 
-        LMDB never writes pages that a transaction has taken from the end and given back.
+        LMDB leaves out pages that a transaction has taken from the end and given back.
         """
         data = self.path / DATA
         if not self.scratch and data.stat().st_size < self.size():
@@ -181,11 +173,7 @@ class Environment:
             raise IndexUnavailable(FORKED)
 
     def _open(self) -> None:
-        """Open the file.
-
-        Where the system does not allow so much address space, about a quarter of what it allows is mapped,
-        since threads and all else of the program need some, too.
-        """
+        """Open the file; where address space is limited, map a quarter of that: all else needs some, too."""
         map_bytes, busy = self.tuning.map_bytes, 0
         while True:
             try:

@@ -21,7 +21,7 @@ from scrapy_neardup.index.header import decoding
 from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.index.search import closest, search_all
 
-from .compaction import merge_all
+from .compaction import maintain
 from .directory import shared_use, translated, write_sidecar
 from .environment import DEFAULT, Environment
 from .layout import open_header
@@ -45,11 +45,7 @@ if TYPE_CHECKING:
 class LmdbIndex(MemoryIndex):
     """The index in the directory *path*, or a scratch index that vanishes with the process if that is None.
 
-    *wanted* is the header that the index must have, but for the parameters named in *ignore*; a new index is
-    made with it. With None any header will do, and there must be an index. With *reset* an index that is
-    there is deleted first. With a *window*, runs are dropped when the ``time`` of all their records is more
-    than so many seconds ago. The protocol `Index` says what the methods do. Raises `IndexUnavailable`,
-    `IndexCorrupted` or `IndexMismatch`.
+    The other arguments, and what is raised, are as of `open_index`; the protocol says what methods do.
     """
 
     def __init__(
@@ -150,7 +146,7 @@ class LmdbIndex(MemoryIndex):
         """Flush the log and merge all runs into one, without the documents that were removed."""
         self.flush()
         with self._translated("written"):
-            for _ in merge_all(self._environment, self.header):
+            for _ in maintain(self._environment, self.header, wait=True, whole=True):
                 pass
             with self.lock:
                 self._memtable.look()
@@ -173,10 +169,7 @@ class LmdbIndex(MemoryIndex):
         return reading(self._environment, self.header)
 
     def close(self) -> None:
-        """Write what is confirmed, and if this is the last user, drop what is pending, and close.
-
-        Raises `IndexUnavailable` if writing failed.
-        """
+        """Write what is confirmed, and close for the last user. Raises `IndexUnavailable`."""
         if self._environment.forked or self._closed:
             return
         with _lock:  # nobody may open it again before it is closed
@@ -235,10 +228,9 @@ def open_directory(
     window: float,
     reset: bool,
 ) -> LmdbIndex:
-    """Open the index in directory *path*, or return the one that this process has open.
+    """Open the index in directory *path*, or return the one that this process has open, as it is.
 
-    With None it is a new scratch index. Each call needs its own `close`. For the other arguments and for
-    errors see `LmdbIndex`. The *window* of an index that is open already stays as it is.
+    Each call needs its own `close`.
     """
     where = None if path is None else Path(path).expanduser().resolve()
     with _lock:

@@ -89,8 +89,7 @@ class Run:
     def cut(self, family: Family) -> int:
         """Return how many leading bits of the key cut the tables of *family* into partitions.
 
-        These are more for a family of several keys, whose tables are longer, but never more than the
-        narrowest prefix that is looked up: so each probe lies in one partition.
+        Never more than the narrowest prefix that is looked up: so each probe lies in one partition.
         """
         return min(self.bits + (family.keys - 1).bit_length(), *family.tables.prefix_bits, MAX_PARTITION_BITS)
 
@@ -114,10 +113,7 @@ class State:
     def known(
         self, numbers: NDArray[np.int64], held: Callable[[Run], NDArray[np.bool_]]
     ) -> NDArray[np.bool_]:
-        """Return which of *numbers* (int64[n]) are in the log or in a run, perhaps with a tombstone: bool[n].
-
-        *held* tells which documents of its range a run holds.
-        """
+        """Return which of *numbers* (int64[n]) are in the log or *held* by a run, perhaps dead: bool[n]."""
         there = (numbers >= self.flushed) & (numbers < self.next)
         for run in self.runs:
             rows = np.flatnonzero((numbers >= run.start) & (numbers < run.stop))
@@ -160,10 +156,7 @@ def write_state(environment: Environment, transaction: lmdb.Transaction, state: 
 
 
 def read_header(environment: Environment, transaction: lmdb.Transaction) -> Header | None:
-    """Return the header, None if there is none yet.
-
-    Raises `IndexCorrupted`, or `IndexMismatch` for another format.
-    """
+    """Return the header, None if there is none yet. Raises `IndexCorrupted` or `IndexMismatch`."""
     data = transaction.get(b"header", db=environment.databases["meta"])
     if data is None:
         return None
@@ -176,11 +169,7 @@ def read_header(environment: Environment, transaction: lmdb.Transaction) -> Head
 
 
 def open_header(environment: Environment, wanted: Header | None, ignore: Collection[str]) -> Header:
-    """Return the header of the index. A new index gets the header *wanted* and an empty state first.
-
-    Raises `IndexMismatch` if the header differs from *wanted* in more than the parameters named in *ignore*,
-    `IndexCorrupted` if it cannot be read, `IndexUnavailable` if there is none and *wanted* is None.
-    """
+    """Return the header of the index; a new one gets the header *wanted* first. Raises as `open_index`."""
 
     def work(transaction: lmdb.Transaction) -> Header:
         stored = read_header(environment, transaction)
@@ -321,7 +310,7 @@ def decode_block(
 ) -> Documents:
     """Return copies of *rows* (int64[n], ascending) of a block, or of all its documents, which have *keys*.
 
-    Raises `IndexCorrupted` if it cannot be decoded or does not match the checksum under the key *check*.
+    Raises `IndexCorrupted`, also for another checksum under the key *check*.
     """
     with decoding("A block of the log" if keys else "A block of documents"):
         checksum, count, size = _HEAD.unpack_from(data)
@@ -422,8 +411,7 @@ def encode_partition(entries: Entries, cut: int, key: bytes) -> bytes:
 def decode_partition(data: bytes | memoryview, cut: int, *, check: bytes | None = None) -> Partition:
     """Return views of a partition of a table that is cut by *cut* bits.
 
-    Raises `IndexCorrupted` if it is not as long as it says, or does not match its checksum under the key
-    *check*.
+    Raises `IndexCorrupted` for another length than it says, or another checksum under the key *check*.
     """
     size, checksum = _TAIL.unpack_from(data, len(data) - _TAIL.size) if len(data) >= _TAIL.size else (0, 0)
     bits = _directory_bits(size)

@@ -17,20 +17,9 @@ from scrapy_neardup.index.header import damaged, decoding
 from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.search import NO_MATCHES, Entries, Matches, is_member, look_up
 
+from . import layout
 from .directory import unavailable
-from .layout import (
-    Partition,
-    State,
-    block_size,
-    decode_block,
-    decode_partition,
-    decode_state,
-    key_number,
-    number_key,
-    partition_key,
-    read_dead,
-    read_held,
-)
+from .layout import Partition, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -99,9 +88,11 @@ class Snapshot:
         raw = bytes(transaction.get(b"state", b"", db=self._environment.databases["meta"]))
         if raw == self._raw:
             return
-        state = decode_state(raw)
+        state = layout.decode_state(raw)
         if state.removals != self.state.removals:
-            self._marked = self.dead = read_dead(transaction, self._environment.databases["dead"], state)
+            self._marked = self.dead = layout.read_dead(
+                transaction, self._environment.databases["dead"], state
+            )
         self.state, self._raw = state, raw
         self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
         live = {run.id for run in state.runs}
@@ -133,7 +124,7 @@ class Snapshot:
         """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
         held = self._held.get(run.id)
         if held is None:
-            held = self._held[run.id] = read_held(self._environment, self._reader(), run)
+            held = self._held[run.id] = layout.read_held(self._environment, self._reader(), run)
         return held
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
@@ -147,14 +138,16 @@ class Snapshot:
         with self._reader().cursor(self._environment.databases["documents"]) as cursor:
             while place < len(wanted):
                 number = int(wanted[place])
-                found = (cursor.set_range(number_key(number + 1)) and cursor.prev()) or cursor.last()
+                found = (cursor.set_range(layout.number_key(number + 1)) and cursor.prev()) or cursor.last()
                 with decoding("A block of documents"):
-                    start = key_number(cursor.key()) if found else 0
-                    stop = start + block_size(cursor.value()) if found else 0
+                    start = layout.key_number(cursor.key()) if found else 0
+                    stop = start + layout.block_size(cursor.value()) if found else 0
                 if not start <= number < stop:
                     raise damaged(f"Document {number} is missing")
                 end = int(np.searchsorted(wanted, stop))
-                parts.append(decode_block(cursor.value(), self.header, wanted[place:end] - start).stored)
+                parts.append(
+                    layout.decode_block(cursor.value(), self.header, wanted[place:end] - start).stored
+                )
                 place = end
         stored = Stored.concatenate(parts)
         return stored.take(np.argsort(order, kind="stable")) if len(order) > 1 else stored
@@ -167,7 +160,7 @@ class Snapshot:
         for number, value in self._values("documents", start):
             if number >= min(stop, self.state.flushed):
                 break
-            yield number, decode_block(value, self.header, check=number_key(number)).stored
+            yield number, layout.decode_block(value, self.header, check=layout.number_key(number)).stored
         for number, documents in self.log(max(start, self.state.flushed)):
             if number >= stop:
                 break
@@ -183,7 +176,9 @@ class Snapshot:
             if number not in without:
                 yield (
                     number,
-                    decode_block(value, self.header, keys=self.header.keys, check=number_key(number)),
+                    layout.decode_block(
+                        value, self.header, keys=self.header.keys, check=layout.number_key(number)
+                    ),
                 )
 
     def whole_log(self) -> Iterator[tuple[int, Documents]]:
@@ -207,12 +202,14 @@ class Snapshot:
         key = (run.id, table, partition)
         found = self._partitions.get(key)
         if found is None or check:
-            stored = partition_key(*key)
+            stored = layout.partition_key(*key)
             data = self._reader().get(stored, b"", db=self._environment.databases["runs"])
             # LMDB may move a small value when a neighbour changes. A larger one has pages of its own, and a
             # view of it stays valid as long as its run exists.
             copied = len(data) < LEAF_VALUE_BYTES
-            found = decode_partition(bytes(data) if copied else data, cut, check=stored if check else None)
+            found = layout.decode_partition(
+                bytes(data) if copied else data, cut, check=stored if check else None
+            )
             size = PARTITION_BYTES + len(data) * copied
             if self._partition_bytes + size > self.tuning.partition_bytes:
                 self._partitions.clear()
@@ -224,10 +221,10 @@ class Snapshot:
     def _values(self, name: str, start: int) -> Iterator[tuple[int, bytes | memoryview]]:
         """Yield numbers and values of the database *name*, from document *start* on."""
         with self._reader().cursor(self._environment.databases[name]) as cursor:
-            if cursor.set_range(number_key(start)):
+            if cursor.set_range(layout.number_key(start)):
                 for key, value in cursor.iternext():
                     with decoding("The number of a block"):
-                        number = key_number(key)
+                        number = layout.key_number(key)
                     yield number, value
 
     def _reader(self) -> lmdb.Transaction:

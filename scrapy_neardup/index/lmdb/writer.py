@@ -24,18 +24,10 @@ from scrapy_neardup.index.header import damaged
 from scrapy_neardup.index.memory import Columns
 from scrapy_neardup.index.protocol import Stored
 
+from . import layout
 from .compaction import is_due, maintain
 from .directory import reason, remedy
-from .layout import (
-    MAX_DOCUMENTS,
-    State,
-    change_dead,
-    encode_block,
-    number_key,
-    read_held,
-    read_state,
-    write_state,
-)
+from .layout import State
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -238,23 +230,23 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
     """
 
     def work(transaction: lmdb.Transaction) -> State:
-        state = read_state(environment, transaction)
-        key, newer = number_key(state.next), replace(state, next=state.next + len(documents.urls))
-        if newer.next > MAX_DOCUMENTS:
+        state = layout.read_state(environment, transaction)
+        key, newer = layout.number_key(state.next), replace(state, next=state.next + len(documents.urls))
+        if newer.next > layout.MAX_DOCUMENTS:
             raise IndexUnavailable(
                 "The index is full (2**32 - 1 documents): start another one (NEARDUP_DIR)."
             )
         if len(documents.urls):
-            block = encode_block(documents.stored, key, documents.keys)
+            block = layout.encode_block(documents.stored, key, documents.keys)
             if not transaction.put(key, block, append=True, db=environment.databases["log"]):
                 raise damaged("The log has documents that its state does not know")
         if removals:
             # np.unique imports more of NumPy when it is first used, which takes 0.1 s.
             numbers = np.array(sorted(set(removals)), np.int64)
-            numbers = numbers[state.known(numbers, partial(read_held, environment, transaction))]
-            more = change_dead(transaction, environment.databases["dead"], numbers, add=True)
+            numbers = numbers[state.known(numbers, partial(layout.read_held, environment, transaction))]
+            more = layout.change_dead(transaction, environment.databases["dead"], numbers, add=True)
             newer = replace(newer, removals=state.removals + 1, dead=state.dead + more)
-        write_state(environment, transaction, newer)
+        layout.write_state(environment, transaction, newer)
         return newer
 
     return environment.write(work)
