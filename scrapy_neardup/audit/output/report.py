@@ -9,17 +9,18 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import html
 import json
 import math
 import re
+from functools import partial
 from importlib.resources import files
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from scrapy_neardup.audit.arrays import places
 from scrapy_neardup.audit.model import NO_DISTANCE, clustered
@@ -30,8 +31,9 @@ from .files import is_url, replacing, summarise
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
+    from jinja2 import Template
     from numpy.typing import NDArray
 
     from scrapy_neardup.audit.model import Audit
@@ -60,17 +62,15 @@ def write_report(path: str | os.PathLike[str], audit: Audit) -> None:
     style = static.joinpath("report.css").read_text("utf-8")
     program = "\n".join(static.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
     program = f'"use strict";\n(() => {{\n{program}}})();\n'
-    parts = _parts(audit)
+    fixed = {"style": style, "style_hash": _hash(style), "program_hash": _hash(program)}
+    head = partial(template("report.html").render, fixed | _facts(audit), parts=_PARTS, most=ROWS)
     rows = _members(audit)
-    room = SIZE - TEXTS - len(style) - len(program) - sum(map(len, parts.values()))
+    room = SIZE - TEXTS - len(head(left_out=_left_out(audit, rows[:0]))) - len(program)
     blocks = list(_blocks("pages", _listed(audit, rows), 1000, room))
     rows = rows[: blocks[-1][0] if blocks else 0]
-    head = Template(static.joinpath("report.html").read_text("utf-8")).substitute(
-        parts, style=style, style_hash=_hash(style), program_hash=_hash(program), notes=_left_out(audit, rows)
-    )
     # The program runs at once, while the texts, most of the file, are still read.
-    pieces = [head, *(piece for _, piece in blocks), _block("page-blocks", len(blocks))]
-    pieces.append(f"<script>{program}</script>\n")
+    pieces = [head(left_out=_left_out(audit, rows)), *(piece for _, piece in blocks)]
+    pieces += [_block("page-blocks", len(blocks)), f"<script>{program}</script>\n"]
     with replacing(Path(path)) as file:
         written = sum(map(file.write, pieces))
         ends = []
@@ -81,111 +81,69 @@ def write_report(path: str | os.PathLike[str], audit: Audit) -> None:
         file.write(_block("text-ends", ends) + "</body>\n</html>\n")
 
 
-def _parts(audit: Audit) -> dict[str, str]:
-    """Return the HTML of figures and tables, which are of all pages."""
-    facts, pages = summarise(audit), audit.pages
-    verdicts = facts["verdicts"]
-    repeats, count = verdicts["exact"] + verdicts["near"], len(pages)
-    says = (
-        f"{_share(repeats, count)} of this crawl repeats itself: {repeats:,} of {count:,} pages."
-        if repeats
-        else f"No page of {count:,} repeats another."
-    )
-    totals = {"pages": count, **{name: verdicts[key] for key, name in _PARTS.items()}}
-    totals |= {"clusters": len(audit.clusters), "repeats to fix": facts["handled"]["to_fix"]}
-    urls = pages["url"].tolist()
+def template(name: str) -> Template:
+    """Load a template, into which no text of a crawl comes as markup, nor unprinted."""
+    environment = Environment(
+        loader=PackageLoader(__package__, "static"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, finalize=_printable,
+    )  # fmt: skip
+    environment.tests["url"] = lambda text: is_url(text) and len(text) <= LONGEST
+    environment.globals["zip"] = zip
+    return environment.get_template(name)
+
+
+def _printable(value: Any) -> Any:
+    """Return texts with a mark for each character that is not printed or cannot be encoded, cut."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return "".join(c if c.isprintable() else "\ufffd" for c in value[:LONGEST])
+
+
+def _facts(audit: Audit) -> dict[str, Any]:
+    """Return what the template shows: figures, and the rows of tables, which are of all pages."""
+    facts, urls = summarise(audit), audit.pages["url"].tolist()
+    verdicts, pages = facts["verdicts"], facts["pages"]
+    repeats = verdicts["exact"] + verdicts["near"]
     causes = find_causes(
-        [split_url(url) for url in urls], np.isin(pages["verdict"], ("exact", "near")), pages["canonical"]
+        [*map(split_url, urls)], np.isin(audit.pages["verdict"], ("exact", "near")), audit.pages["canonical"]
     )
     settings = {name: value for name, value in facts["settings"].items() if value not in (None, [])}
-    settings |= {"repeats": facts["handled"], "version": facts["version"]}
+    handled = [f"{count:,} {name.replace('_', ' ')}" for name, count in facts["handled"].items() if count]
+    settings |= {"repeats": handled, "version": facts["version"]}
     clusters = audit.clusters[["canonical", "size", "near", "exact"]][:ROWS].tolist()
-    rows: dict[str, tuple[str, list[tuple[object, ...]]]] = {
-        "hosts": ("Host, ,Pages,Repeats,Share", [
-            (each["host"] or "(no host)", _bar(each), each["pages"], again, _share(again, each["pages"]))
+    return {
+        "repeats": repeats,
+        "share": _share(repeats, pages),
+        "verdicts": _counts(verdicts),
+        "totals": {
+            "pages": pages, **{name: verdicts[key] for key, name in _PARTS.items()},
+            "clusters": len(audit.clusters), "repeats to fix": facts["handled"]["to_fix"],
+        },
+        "hosts": [
+            (each["host"] or "(no host)", _counts(each), each["pages"], again, _share(again, each["pages"]))
             for each in facts["hosts"] for again in (each["exact"] + each["near"],)
-        ]),
-        "causes": ("Cause,Kind,Pages,Repeats,Share,Measured", [
-            (each.name, each.kind, each.pages, each.repeats, _share(each.repeats, each.pages),
-             _Html(_escaped(each.said) + "".join(_link(urls[row]) for row in each.example)))
+        ],
+        "causes": [
+            (each.name, each.pages, each.repeats, _share(each.repeats, each.pages),
+             (each, *(urls[row] for row in each.example)))
             for each in causes
-        ]),
-        "plain_clusters": (
-            "Canonical page,Pages,Near,Exact", [(_link(urls[row]), *counts) for row, *counts in clusters]
-        ),
-        "boilerplate": (
-            "Host,Paragraphs,Pages,Such as", [tuple(each.values()) for each in facts["boilerplate"]]
-        ),
-        "settings": ("Setting,Value", [(key.replace("_", " "), _said(settings[key])) for key in settings]),
-        "sources": ("Source,Kind,Pages", [(*each, pages) for each, pages in audit.inputs]),
-        "problems": ("Source,Place,Problem", [*audit.problems]),
+        ],
+        "clusters": [(urls[row], *counts) for row, *counts in clusters],
+        "boilerplate": [(*each.values(),) for each in facts["boilerplate"]],
+        "settings": [(name.replace("_", " "), each) for name, each in settings.items()],
+        "sources": [(*each, count) for each, count in audit.inputs],
+        "problems": audit.problems,
     }  # fmt: skip
-    figures = (
-        f'<div><dt>{name}</dt><dd data-figure="{name}">{number:,}</dd></div>'
-        for name, number in totals.items()
-    )
-    tables = {name: _table(heads.split(","), table) for name, (heads, table) in rows.items()}
-    return {"headline": says, "bar": _bar(verdicts), "totals": "".join(figures), **tables}
 
 
-class _Html(str):
-    """Text that is HTML already."""
-
-    __slots__ = ()
-
-
-def _escaped(text: object) -> str:
-    """Return *text* as HTML, with a mark for each character that is not printed or cannot be encoded."""
-    return html.escape("".join(c if c.isprintable() else "\ufffd" for c in str(text)[:LONGEST]))
-
-
-def _link(url: str) -> _Html:
-    shown = f'<bdi dir="ltr">{_escaped(url) or "(no URL)"}</bdi>'
-    if not is_url(url) or len(url) > LONGEST:
-        return _Html(f'<span class="url">{shown}</span>')
-    aside = 'rel="noopener noreferrer nofollow" target="_blank"'
-    return _Html(f'<a class="url" href="{_escaped(url)}" {aside}>{shown}</a>')
-
-
-def _said(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in value.items() if count)
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+def _counts(verdicts: dict[str, int]) -> dict[str, int]:
+    """Return the parts of a bar."""
+    return {name: verdicts[name] for name in _PARTS}
 
 
 def _share(part: int, whole: int) -> str:
     """Return a share in per cent; never 0 % of something, nor 100 % of less than all."""
     return f"{min(max(100 * part / max(whole, 1), 0.1 * bool(part)), 100 if part == whole else 99.9):.3g} %"
-
-
-def _bar(counts: dict[str, int]) -> _Html:
-    """Return a line of stacked parts."""
-    numbers = [counts[name] for name in _PARTS]
-    ends = [0.0, *(np.cumsum(numbers) * 100 / max(sum(numbers), 1)).tolist()]
-    parts, said = "", []
-    for name, number, (start, end) in zip(_PARTS, numbers, pairwise(ends), strict=True):
-        if number:
-            said.append(f"{number:,} {_PARTS[name]}")
-            place = f'x="{start:.3f}%" width="{end - start:.3f}%" height="100%"'
-            parts += f'<rect class="{name}" {place}><title>{said[-1]}</title></rect>'
-    return _Html(f'<svg class="line" role="img" aria-label="{", ".join(said)}">{parts}</svg>')
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    if not rows:
-        return '<p class="muted">None.</p>'
-    more = f'<p class="muted">The first {ROWS:,} of {len(rows):,}.</p>' if len(rows) > ROWS else ""
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-    body = "".join(f"<tr>{''.join(map(_cell, heads, row))}</tr>" for row in rows[:ROWS])
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="scroll" tabindex="0" role="group" aria-label="{heads[0]}">{table}</div>{more}'
-
-
-def _cell(head: str, value: object) -> str:
-    if isinstance(value, int):
-        return f'<td class="number" data-column="{head}">{value:,}</td>'
-    shown = value if isinstance(value, _Html) else f"<bdi>{_escaped(value)}</bdi>"
-    return f'<td data-column="{head}">{shown}</td>'
 
 
 def _members(audit: Audit) -> NDArray[np.int64]:
@@ -220,17 +178,13 @@ def _listed(audit: Audit, rows: NDArray[np.int64]) -> Iterator[list[Any]]:
         yield listed
 
 
-def _left_out(audit: Audit, rows: NDArray[np.int64]) -> str:
-    """Say what is not listed if only *rows* are, and where it is; "" if nothing is missing."""
+def _left_out(audit: Audit, rows: NDArray[np.int64]) -> dict[str, int] | None:
+    """Return how much is listed of what, if only *rows* are; None if nothing is missing."""
     every = int(audit.clusters["size"].sum())
     if len(rows) == every:
-        return ""
+        return None
     clusters = len(np.unique(audit.pages["cluster"][rows]))
-    return (
-        f'<p class="note">So that a browser can open it, this report lists {len(rows):,} of {every:,} pages '
-        f"of clusters, in {clusters:,} of {len(audit.clusters):,} clusters, the largest first. All are in "
-        "clusters.jsonl. Figures, hosts and causes are of all pages.</p>"
-    )
+    return {"pages": len(rows), "of": every, "clusters": clusters, "of_clusters": len(audit.clusters)}
 
 
 def _blocks(name: str, values: Iterable[Any], each: int, room: int) -> Iterator[tuple[int, str]]:
