@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,12 +12,11 @@ from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.index import open_index
 from scrapy_neardup.matching.items import ItemNotes, RepeatedItems, unpack
 
-from .model import Input
-from .reading import Reader
+from .reading import fill
 from .settings import AuditOptions
 from .signing import Filer
 from .sources import find_sources
-from .sources.copying import copier
+from .sources.copying import copy_without, require_copyable
 
 if TYPE_CHECKING:
     import os
@@ -66,10 +64,9 @@ def filter_against(
 
     Raises `SourceUnavailable`, `ConfigurationError`, `IndexUnavailable`, `IndexMismatch`.
     """
-    (found,) = find_sources([source])
-    target = Path(out)
-    copy = copier(found.kind, found.path, target)
-    if target.exists() and target.samefile(found.path):
+    inputs, target = find_sources([source]), Path(out)
+    require_copyable(inputs[0])
+    if target.exists() and target.samefile(inputs[0].name):
         raise ConfigurationError(f"{target} is the batch itself: name another file.")
     settings = AuditOptions(**options)
     if not add:
@@ -79,19 +76,14 @@ def filter_against(
     with Detector.open(against, extractor=extractor, min_tokens=settings.min_tokens, **how) as detector:
         batch = _Batch(detector, add)
         filer = Filer(detector.fingerprinter, detector.index.header, signatures=True)
-        reader = Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer)
-        with closing(reader), closing(reader.signed([Input(str(found.path), found.kind)])) as pages:
-            for page in pages:
-                batch.add(page)
+        fill(batch, inputs, settings, lambda where, done: watch("Comparing", done, where), filer)
     # The index is closed, and so on disk: nothing is left out for the sake of what is lost.
-    copy({each.place for each in batch.repeats})
+    copy_without(inputs[0], target, {each.place for each in batch.repeats})
     return Filtered(batch.repeats, batch.records, batch.unjudged)
 
 
 class _Batch:
-    """Judges the records of a batch one after the other; it is where `Reader` puts its pages."""
-
-    directory = None
+    """Judges the records of a batch one after the other; it is where a `Reader` puts its pages."""
 
     def __init__(self, detector: Detector, add: bool) -> None:
         self._detector, self._add = detector, add

@@ -6,8 +6,6 @@ that, and which can be killed. Both go on at once, and few pages are in memory a
 
 from __future__ import annotations
 
-import contextlib
-import stat
 from collections import Counter, deque
 from contextlib import closing
 from dataclasses import replace
@@ -18,71 +16,79 @@ from typing import TYPE_CHECKING, Protocol
 from scrapy_neardup import extraction
 
 from .signing import Filer, Unsigned, spread
-from .sources import Source, read_source
-from .sources.records import BrokenRecord, Options, Origin, Skipped
+from .sources import read_sources
+from .sources.records import BrokenRecord, Origin, Skipped
 from .sources.responses import read_head
 from .store import StoredPage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from .model import Input
     from .settings import AuditOptions
     from .sources.records import CrawledPage, Record
-    from .store import Store
 
 #: Pages that wait for each extracting process.
 _WAITING = 8
 
 
-def _stamp(path: str | Path) -> str:
+def _stamp(path: str) -> str:
     """Return size and time of change of a file, which tell whether it has changed; "" for a folder."""
-    with contextlib.suppress(OSError):
+    try:
         found = Path(path).stat()
-        return "" if stat.S_ISDIR(found.st_mode) else f"{found.st_size} {found.st_mtime_ns}"
-    return ""
-
-
-def fill(
-    store: Store, inputs: Sequence[Input], settings: AuditOptions, advance: Callable[[Origin, int], None]
-) -> None:
-    """Store all pages of *inputs* that are not stored yet.
-
-    *advance* is called with the place and number of each page.
-    """
-    reader = Reader(store, settings, advance)
-    with closing(reader), closing(reader.signed(inputs)) as pages:
-        for page in pages:
-            store.add(page)
-    store.finish()
+    except OSError:
+        return ""
+    return "" if Path(path).is_dir() else f"{found.st_size} {found.st_mtime_ns}"
 
 
 class Sink(Protocol):
     """What pages go into; `Store` describes the methods."""
 
-    @property
-    def directory(self) -> Path | None: ...
     def has(self, origin: Origin, stamp: str) -> bool: ...
     def add(self, page: StoredPage) -> None: ...
     def add_problem(self, origin: Origin, reason: str) -> None: ...
     def add_skipped(self, reason: str, count: int) -> None: ...
 
 
-class Reader:
-    """Reads sources one after the other; it owns the processes that extract.
+def fill(
+    sink: Sink,
+    inputs: Sequence[Input],
+    settings: AuditOptions,
+    advance: Callable[[Origin, int], None] = lambda origin, done: None,
+    filer: Filer | None = None,
+) -> None:
+    """Add all pages of *inputs* that *sink* does not have; *advance* gets the place and number of each."""
+    for _ in signing(sink, read_sources(inputs, settings), settings, advance, filer):
+        pass
 
-    What is no text to sign, such as HTML once it is extracted, is added to *store*.
+
+def signing(
+    sink: Sink,
+    records: Iterable[tuple[str, Record]],
+    settings: AuditOptions,
+    advance: Callable[[Origin, int], None] = lambda origin, done: None,
+    filer: Filer | None = None,
+) -> Iterator[None]:
+    """Add to *sink* each new page among *records*, which come with the name of their source.
+
+    Yields once a text. A page is added once its signature is known, or the reason why it has none.
     """
+    with closing(_Reader(sink, settings, advance, filer)) as reader:
+        yield from reader.read(records)
+
+
+class _Reader:
+    """Signs what it reads; it owns the processes that extract."""
 
     def __init__(
         self,
-        store: Sink,
+        sink: Sink,
         settings: AuditOptions,
         advance: Callable[[Origin, int], None],
-        filer: Filer | None = None,
+        filer: Filer | None,
     ) -> None:
-        self._store = store
+        self._sink = sink
         self._settings = settings
         self._advance = advance
         self._done = 0
@@ -92,49 +98,32 @@ class Reader:
         self._texts: deque[StoredPage] = deque()
         self._skipped = Counter[str]()
         self._stamp = lru_cache(maxsize=1)(_stamp)
-        # Results may be written into a folder that is read.
-        self._is_result = lru_cache(maxsize=1)(lambda path: store.directory in Path(path).resolve().parents)
 
     def close(self) -> None:
         if self._workers is not None:
             self._workers.close()
 
-    def signed(self, inputs: Sequence[Input]) -> Generator[StoredPage, None, None]:
-        """Yield every new page once its signature is known, or the reason why it has none."""
-        settings = self._settings
-        options = Options(settings.text_field, settings.url_field, settings.base_url)
-        return self._signed(
-            (name, record)
-            for name, kind in inputs
-            for record in read_source(Source(Path(name), kind), options)
-        )
-
-    def signed_records(self, root: str, records: Iterable[Record]) -> Generator[StoredPage, None, None]:
-        """Yield what `signed` does, for *records* of a source called *root*."""
-        return self._signed((root, record) for record in records)
-
-    def _signed(self, records: Iterable[tuple[str, Record]]) -> Generator[StoredPage, None, None]:
+    def read(self, records: Iterable[tuple[str, Record]]) -> Iterator[None]:
         with closing(spread(self._unsigned(records), self._filer, self._settings.processes)) as every:
             for filed in every:
                 page = self._texts.popleft()
                 page.filed = filed
-                yield page
+                self._sink.add(page)
                 while self._extracting and self._extracting[0][1].done():
-                    yield self._extracted()
+                    self._add_extracted()
+                yield
         while self._extracting:
-            yield self._extracted()
+            self._add_extracted()
         for reason, count in self._skipped.items():
-            self._store.add_skipped(reason, count)
+            self._sink.add_skipped(reason, count)
 
     def _unsigned(self, records: Iterable[tuple[str, Record]]) -> Iterator[Unsigned]:
         """Yield the texts of new pages. HTML goes to the extracting processes, what is no page is noted."""
         most = self._settings.max_body_size
         for root, record in records:
             origin = record.origin
-            if self._is_result(origin.path):
-                continue
             if isinstance(record, BrokenRecord):
-                self._store.add_problem(origin, record.reason)
+                self._sink.add_problem(origin, record.reason)
                 continue
             if isinstance(record, Skipped):
                 self._skipped[record.reason] += 1
@@ -142,10 +131,11 @@ class Reader:
             self._done += 1
             self._advance(origin, self._done)
             if len(record.text or record.body or "") > most:
-                self._store.add_problem(origin, f"more than {most:,} bytes")
+                self._sink.add_problem(origin, f"more than {most:,} bytes")
                 continue
-            stamp = self._stamp(origin.path) or _stamp(Path(origin.path, origin.place, "response_body"))
-            if self._store.has(origin, stamp):
+            # Of a cache each response is a folder.
+            stamp = self._stamp(origin.path) or _stamp(str(Path(origin.path, origin.place, "response_body")))
+            if self._sink.has(origin, stamp):
                 continue
             page = StoredPage(root, stamp, replace(record, text=None, body=None))
             if record.text is not None:
@@ -154,7 +144,7 @@ class Reader:
             elif record.body is not None:
                 self._extract(page, record, record.body)
             else:
-                self._store.add(page)
+                self._sink.add(page)
 
     def _extract(self, page: StoredPage, record: CrawledPage, body: bytes) -> None:
         settings = self._settings
@@ -174,9 +164,9 @@ class Reader:
         page.record = replace(page.record, title=head.title, indexing=replace(head.indexing, noindex=noindex))
         self._extracting.append((page, job))
         if len(self._extracting) > _WAITING * settings.processes:
-            self._store.add(self._extracted())
+            self._add_extracted()
 
-    def _extracted(self) -> StoredPage:
+    def _add_extracted(self) -> None:
         page, job = self._extracting.popleft()
         done = job.result()
         page.reason = done.reason
@@ -184,4 +174,4 @@ class Reader:
             (page.filed,) = self._filer.filed(
                 [done.signature], [done.text], [page.record.title], [page.of_site]
             )
-        return page
+        self._sink.add(page)

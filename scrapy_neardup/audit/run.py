@@ -16,17 +16,18 @@ from scrapy_neardup.errors import ConfigurationError
 from .boilerplate import leave_out_boilerplate
 from .clustering import cluster
 from .crawl import load_crawl
-from .model import Audit, Input
+from .model import Audit
 from .output import files as results
 from .output.report import write_report
 from .reading import fill
 from .settings import VERSION, AuditOptions
 from .sources import find_sources
-from .sources.copying import copiers
+from .sources.copying import copies, copy_without
 from .sources.records import SourceUnavailable
 from .store import FILE, Store, encodable
 
 if TYPE_CHECKING:
+    from .model import Input
     from .sources.records import Origin
 
 #: Sources that a message names.
@@ -34,14 +35,6 @@ _NAMED = 3
 #: A function that is called with the step that an audit is at, how many pages or pairs of it are done, and
 #: where the last of them was found (None if there is no place).
 Watch = Callable[["str", "int", "Origin | None"], None]
-
-
-def find_inputs(paths: Sequence[str | os.PathLike[str]]) -> list[Input]:
-    """Return the sources that *paths* name, sorted by name.
-
-    Raises `SourceUnavailable` if one is missing or unknown.
-    """
-    return sorted(Input(str(source.path), source.kind) for source in find_sources(paths))
 
 
 def audit(
@@ -72,8 +65,8 @@ def audit(
     for path in paths:
         require_path(path)
     options = AuditOptions(**settings)
-    inputs = find_inputs(paths)
-    copies = [] if kept is None else copiers(inputs, Path(kept))
+    inputs = find_sources(paths)
+    copied = [] if kept is None else copies(inputs, Path(kept))
     store = _open(None if out is None else Path(out))
     try:
         with store.trusting():
@@ -86,6 +79,7 @@ def audit(
         started = store.begin(identity)
         store.set_meta("inputs", inputs)
         fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
+        store.finish()
         store.set_meta("settings", options.to_json())
         watch("Comparing", 0, None)
         audited = _compare(store, options, inputs, started, lambda done: watch("Comparing", done, None))
@@ -96,8 +90,8 @@ def audit(
         if kept is not None:
             Path(kept).mkdir(parents=True, exist_ok=True)
             left_out = _to_drop(audited, store)
-            for each, copy in zip(inputs, copies, strict=True):
-                copy(left_out[encodable(each.name)])
+            for each, copy in zip(inputs, copied, strict=True):
+                copy_without(each, copy, left_out[encodable(each.name)])
         return audited
     except BaseException:
         store.close()

@@ -114,7 +114,7 @@ def audit(
 ) -> None:
     """Find the duplicates of a finished crawl, and write a report.
 
-    SOURCES are feeds (.jl .jsonl .json .csv, also .gz .bz2), Parquet, WARC files, Scrapy's HTTP
+    SOURCES are feeds (.jl .jsonl .json, also .gz .bz2), Parquet, WARC files, Scrapy's HTTP
     cache and folders of HTML files; patterns such as 'archive/*.warc.gz' are expanded. What was read
     is kept in the directory of the results: an audit that was interrupted goes on when run again, and one
     that is run again later, with more sources if need be, reads what is new. The exit status is 3 if some

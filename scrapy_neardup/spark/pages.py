@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from contextlib import closing
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,11 +19,11 @@ from scrapy_neardup.audit.arrays import text_places
 from scrapy_neardup.audit.boilerplate import are_titled, rest_of
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.names import name_pages
-from scrapy_neardup.audit.reading import Reader
-from scrapy_neardup.audit.run import find_inputs
+from scrapy_neardup.audit.reading import signing
 from scrapy_neardup.audit.signing import unpacked
+from scrapy_neardup.audit.sources import find_sources, read_sources
 from scrapy_neardup.audit.sources.feeds import Fields, item_of
-from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Options, Origin
+from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Origin
 from scrapy_neardup.audit.store import COLUMNS, encodable, row_of
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.boilerplate import widespread
@@ -34,12 +33,13 @@ from scrapy_neardup.matching.sites import site_key
 from .frames import batch_of, column_names, in_groups, mapped, numbers, texts, unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.audit.sources.records import Record
     from scrapy_neardup.audit.store import StoredPage
 
     from .frames import Workspace
@@ -57,7 +57,7 @@ class Sources(NamedTuple):
 
 
 #: What only the audit's own readers read, and only from paths.
-_FOREIGN = {".warc", ".wet", ".arc", ".html", ".htm", ".xhtml", ".csv", ".tsv", ".xz"}
+_FOREIGN = {".warc", ".wet", ".arc", ".html", ".htm", ".xhtml", ".xz"}
 
 
 def find_paths(paths: Sequence[str]) -> Sources:
@@ -80,7 +80,7 @@ def find_paths(paths: Sequence[str]) -> Sources:
             found.tables.append(_url(path))
         else:
             here.append(path)
-    for each in find_inputs(here) if here else ():
+    for each in find_sources(here) if here else ():
         if each.kind == "json lines" and _is_plain(each.name):
             found.lines.append(_url(each.name))
         else:
@@ -118,11 +118,10 @@ _ROWS = 500
 
 def read_frame(frame: DataFrame, settings: AuditOptions) -> DataFrame:
     """Return the signed pages of *frame*, whose columns are found as those of a table are: see `Fields`."""
-    fields = Fields(Options(settings.text_field, settings.url_field))
-    wanted = fields.columns(frame.columns)
-    if not wanted:
+    fields = Fields(settings)
+    if not fields.any_text(frame.columns):
         raise ConfigurationError(f"Nothing can be read: {fields.no_text(frame.columns)}")
-    return signed(frame.select(*(f"`{name}`" for name in wanted)), sign_rows, settings)
+    return signed(frame, sign_rows, settings)
 
 
 def read_paths(spark: SparkSession, sources: Sources, settings: AuditOptions) -> DataFrame:
@@ -148,9 +147,7 @@ def signed(
 
 
 class _Rows:
-    """The `Sink` of a reader: what it finds becomes rows of `SIGNED`."""
-
-    directory = None
+    """A `Sink`: what goes into it becomes rows of `SIGNED`."""
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []
@@ -187,32 +184,25 @@ class _Rows:
         return batch_of(columns, SIGNED)
 
 
-def _sign(
-    pages_of: Callable[[Reader], Generator[StoredPage, None, None]], settings: AuditOptions
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the pages that *pages_of* makes a reader sign."""
+def _sign(records: Iterable[tuple[str, Record]], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+    """Sign *records*, which come with the names of their sources."""
     sink = _Rows()
-    with (
-        closing(Reader(sink, settings, lambda origin, done: None)) as reader,
-        closing(pages_of(reader)) as pages,
-    ):
-        for page in pages:
-            sink.add(page)
-            if len(sink) >= _ROWS:
-                yield sink.take()
+    for _ in signing(sink, records, settings):
+        if len(sink) >= _ROWS:
+            yield sink.take()
     yield sink.take()
 
 
 def sign_rows(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Sign the pages in the rows of a table, which have no place that is the same in every run."""
-    fields = Fields(Options(settings.text_field, settings.url_field))
+    fields = Fields(settings)
     items = (item for batch in batches for item in batch.to_pylist())
     return _sign_records((fields.page(item, Origin("", "")) for item in items), settings)
 
 
 def sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Sign the pages in lines of JSON, with the file of each."""
-    fields = Fields(Options(settings.text_field, settings.url_field))
+    fields = Fields(settings)
     rows = (row for batch in batches for row in batch.to_pylist() if row["line"].strip())
     return _sign_records((item_of(fields, row["line"], Origin(row["source"])) for row in rows), settings)
 
@@ -228,14 +218,14 @@ def _sign_records(
         else each
         for each in records
     )
-    return _sign(lambda reader: reader.signed_records("", found), settings)
+    return _sign((("", each) for each in found), settings)
 
 
 def sign_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Sign the pages in files, with the kind of each."""
     for batch in batches:
         for row in batch.to_pylist():
-            yield from _sign(partial(Reader.signed, inputs=[Input(**row)]), settings)
+            yield from _sign(read_sources([Input(**row)], settings), settings)
 
 
 _IS_REVISIT = "refers_digest is not null or refers_url is not null"

@@ -151,7 +151,7 @@ def test_mistakes_are_told_before_anything_is_written(corpus: Path, tmp_path: Pa
         filter_against(batch, tmp_path / "none", out)
     with pytest.raises(ConfigurationError, match="the batch itself"):
         filter_against(batch, corpus, batch)
-    (tmp_path / "b.csv").write_text("url,text\nu,t\n")
+    (tmp_path / "b.json").write_text("[]")
     with pytest.raises(SourceUnavailable, match="JSON lines, Parquet or WARC"):
-        filter_against(tmp_path / "b.csv", corpus, out)
+        filter_against(tmp_path / "b.json", corpus, out)
     assert not out.exists()

@@ -244,7 +244,6 @@ def _source(name: str) -> Callable[[bytes, Path], Any]:
 for _kind, _name, _speed in (
     ("jl", "a.jl", 200),
     ("json", "a.json", 280),
-    ("csv", "a.csv", 260),
     ("parquet", "a.parquet", 250),
     ("warc", "a.warc", 240),
     ("page", "a.html", 380),

@@ -62,7 +62,6 @@ def _written_by_hand() -> Iterator[tuple[str, bytes]]:
     line = json.dumps(_ITEM).encode()
     yield "jl", line + b"\n" + line + b"\n"
     yield "json", b"[\n" + line + b",\n" + line + b"\n]"
-    yield "csv", b'url,title,text\r\nu,T,"a ""b""\nc"\r\nv,T,d\r\n'
     yield "packed", gzip.compress(line, mtime=0)
     answer = http(b"<html><p>a", Link="</b>; rel=canonical", X_Robots_Tag="noindex")
     yield "response", answer

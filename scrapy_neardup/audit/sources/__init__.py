@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import glob
 import os
-from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from scrapy_neardup.audit.model import Input
 from scrapy_neardup.extraction.decoding import is_binary
 from scrapy_neardup.index.lmdb.directory import read_sidecar
 from scrapy_neardup.matching.sites import is_domain
 
-from .feeds import read_csv, read_json, read_json_lines, read_parquet
+from .feeds import read_json, read_json_lines, read_parquet
 from .records import (
     MAX_PROBLEMS,
     BrokenRecord,
     CrawledPage,
-    Options,
     Origin,
     Record,
     Skipped,
@@ -34,40 +33,33 @@ from .records import (
 from .responses import is_cache, looks_like_html, read_cache, read_warc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from scrapy_neardup.audit.settings import AuditOptions
 
 #: A file that is in a folder with results of an audit.
 _RESULTS = "signatures.sqlite"
 #: For kinds that need one: the module, and the extra that brings it.
 _EXTRAS = {"parquet": ("pyarrow", "parquet"), "warc": ("fastwarc", "warc")}
 _KNOWN = (
-    "feeds (.jl .jsonl .json .csv, also .gz .bz2), .parquet, .warc, .warc.gz, .html, "
+    "feeds (.jl .jsonl .json, also .gz .bz2), .parquet, .warc, .warc.gz, .html, "
     "Scrapy's HTTP cache and folders of such files"
 )
 _SUFFIXES = {
     ".jl": "json lines", ".jsonl": "json lines", ".jsonlines": "json lines", ".ndjson": "json lines",
-    ".json": "json", ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".warc": "warc", ".wet": "warc",
-    ".html": "html", ".htm": "html", ".xhtml": "html",
+    ".json": "json", ".parquet": "parquet", ".warc": "warc", ".wet": "warc", ".html": "html", ".htm": "html",
+    ".xhtml": "html",
 }  # fmt: skip
 #: What stays as it is in a part of a path: a name with a ? is one with a query.
 _SAFE = "%?=&;:@!$'()*+,~[]"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A file or directory to read."""
-
-    path: Path
-    #: What `kind_of_file` says; ``cache`` or ``folder``.
-    kind: str
-
-
-def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
-    """Return what *paths* name, each once; they may have wildcards.
+def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Input]:
+    """Return what *paths* name, each once, by name; they may have wildcards.
 
     Raises `SourceUnavailable` for one that is not there or not known.
     """
-    sources: dict[str, Source] = {}
+    sources: dict[str, Input] = {}
     for path in paths:
         given = os.fspath(path)
         found = [given]
@@ -76,19 +68,27 @@ def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Source]:
             if not found:
                 raise SourceUnavailable(f"No file matches {given}: check the pattern.")
         for name in found:  # a link that leads to itself pathlib cannot resolve
-            sources.setdefault(os.path.realpath(name), Source(Path(name), _kind(Path(name))))
-    return list(sources.values())
+            sources.setdefault(os.path.realpath(name), Input(name, _kind(Path(name))))
+    return sorted(sources.values())
 
 
-def read_source(source: Source, options: Options) -> Iterator[Record]:
-    """Yield all records of a source. Nothing raises: what is broken comes out as a `BrokenRecord`."""
-    if source.kind == "folder":
-        yield from _read_folder(source.path, options)
-        return
-    label = clean(str(source.path))
+def read_sources(inputs: Iterable[Input], settings: AuditOptions) -> Iterator[tuple[str, Record]]:
+    """Yield the records of *inputs*, each with the name of its source. Nothing raises."""
+    for name, kind in inputs:
+        path = Path(name)
+        found = _read_folder(path, settings) if kind == "folder" else _read_file(path, kind, settings)
+        yield from ((name, record) for record in found)
+
+
+def _read_file(path: Path, kind: str, settings: AuditOptions, folder: Path | None = None) -> Iterator[Record]:
+    """Yield all records of a file or a cache. Nothing raises: what is broken becomes a `BrokenRecord`."""
+    label = clean(str(path))
     origin, problems = Origin(label), 0
     try:
-        for record in _READERS[source.kind](source.path, label, options):
+        if kind == "html":
+            yield _page(path, origin, folder or path.parent, settings.base_url)
+            return
+        for record in _READERS[kind](path, label, settings):
             origin = record.origin
             if not isinstance(record, Skipped):
                 problems = problems + 1 if isinstance(record, BrokenRecord) else 0
@@ -101,8 +101,7 @@ def read_source(source: Source, options: Options) -> Iterator[Record]:
         yield BrokenRecord(Origin(label, f"after {origin.place}" if origin.place else ""), what)
 
 
-def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
-    options = replace(options, folder=folder)
+def _read_folder(folder: Path, settings: AuditOptions) -> Iterator[Record]:
     inside = Path(os.path.realpath(folder))
     sites: set[str] = set()  # directories of sites: those with pages, and all below them
     for directory, directories, names in os.walk(folder):
@@ -121,9 +120,7 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
                     continue
                 kind = kind_of_file(path) if path.is_file() else None
                 # Beside pages it is data of the site, such as the search index that repeats all of them.
-                if (kind in ("json", "csv") and directory in sites) or (
-                    kind == "json" and head(path).lstrip()[:1] != b"["
-                ):
+                if kind == "json" and (directory in sites or head(path).lstrip()[:1] != b"["):
                     kind = None
             except OSError as error:
                 yield BrokenRecord(origin, error.strerror or str(error))
@@ -131,7 +128,7 @@ def _read_folder(folder: Path, options: Options) -> Iterator[Record]:
             if kind is None:
                 yield Skipped(origin, "other_file")
             else:
-                yield from read_source(Source(path, kind), options)
+                yield from _read_file(path, kind, settings, folder)
 
 
 def _kind(path: Path) -> str:
@@ -178,16 +175,13 @@ def _kind_by_name(name: str) -> str | None:
     return _SUFFIXES.get(os.path.splitext(name)[1])  # noqa: PTH122
 
 
-def _read_html(path: Path, label: str, options: Options) -> Iterator[Record]:
-    """Yield the page in a file: under the URL that it was mirrored from, else that of the file."""
-    body, origin = read_whole(path), Origin(label)
-    if not body.strip():
-        yield Skipped(origin, "empty")
-    elif is_binary(body):
-        yield Skipped(origin, "not_html")
-    else:
-        url = mirror_url(path, options.folder or path.parent, options.base_url) or path.absolute().as_uri()
-        yield CrawledPage(url, None, body, None, None, origin)
+def _page(path: Path, origin: Origin, folder: Path, base_url: str | None) -> Record:
+    """Return the page in a file: under the URL that it was mirrored from, else that of the file."""
+    body = read_whole(path)
+    if not body.strip() or is_binary(body):
+        return Skipped(origin, "not_html" if body.strip() else "empty")
+    url = mirror_url(path, folder, base_url) or path.absolute().as_uri()
+    return CrawledPage(url, None, body, None, None, origin)
 
 
 def mirror_url(path: Path, folder: Path, base_url: str | None) -> str | None:
@@ -211,8 +205,8 @@ def mirror_url(path: Path, folder: Path, base_url: str | None) -> str | None:
     return f"{base_url.rstrip('/')}/{'/'.join(quoted)}"
 
 
-#: Readers take the path, its name in messages, and the options. A folder is read by those of its files.
-_READERS: dict[str, Callable[[Path, str, Options], Iterator[Record]]] = {
-    "json lines": read_json_lines, "json": read_json, "csv": read_csv, "parquet": read_parquet,
-    "warc": read_warc, "html": _read_html, "cache": read_cache,
+#: Readers take the path, its name in messages, and the settings.
+_READERS: dict[str, Callable[[Path, str, AuditOptions], Iterator[Record]]] = {
+    "json lines": read_json_lines, "json": read_json, "parquet": read_parquet, "warc": read_warc,
+    "cache": read_cache,
 }  # fmt: skip

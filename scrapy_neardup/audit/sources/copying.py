@@ -7,49 +7,46 @@ import gzip
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from .records import SourceUnavailable, decompressed, open_regular
+from .records import SourceUnavailable, open_regular, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Sequence
+
+    from scrapy_neardup.audit.model import Input
 
 _CHUNK = 1 << 20
 _ROWS = 256
 
 
-def copier(kind: str, path: Path, out: Path) -> Callable[[Collection[str]], None]:
-    """Return what copies *path*, a file of this *kind*, without the records at some places.
+def copies(sources: Sequence[Input], out: Path) -> list[Path]:
+    """Return where copies of *sources* in the directory *out* will be, under their names.
 
-    The copy appears at *out* once it is complete. Raises `SourceUnavailable` if there is no way to copy that
-    kind.
+    Raises `SourceUnavailable` if one cannot be copied, or would be written over.
     """
-    if kind not in _COPIERS:
-        raise SourceUnavailable(f"{path} cannot be copied in part: use JSON lines, Parquet or WARC.")
-
-    def copy(places: Collection[str]) -> None:
-        part = out.with_name(f"{out.stem}.part{out.suffix}")
-        _COPIERS[kind](path, part, places)
-        part.replace(out)
-
-    return copy
+    found = [out / Path(each.name).name for each in sources]
+    for number, (source, copy) in enumerate(zip(sources, found, strict=True)):
+        require_copyable(source)
+        if copy in found[:number] or copy.exists():
+            raise SourceUnavailable(f"{copy} would be written over: name another directory.")
+    return found
 
 
-def copiers(sources: Iterable[tuple[str, str]], out: Path) -> list[Callable[[Collection[str]], None]]:
-    """Return what copies each of *sources* (path and kind) to *out*, under its name, without some places.
+def require_copyable(source: Input) -> None:
+    """Raise `SourceUnavailable` if there is no way to copy a part of *source*."""
+    if source.kind not in _COPIERS:
+        raise SourceUnavailable(f"{source.name} cannot be copied in part: use JSON lines, Parquet or WARC.")
 
-    Raises `SourceUnavailable` if one cannot be copied, or two have the same name.
-    """
-    found: dict[str, Callable[[Collection[str]], None]] = {}
-    for name, kind in sources:
-        path = Path(name)
-        if path.name in found or (out / path.name).exists():
-            raise SourceUnavailable(f"{out / path.name} would be written over: name another directory.")
-        found[path.name] = copier(kind, path, out / path.name)
-    return [*found.values()]
+
+def copy_without(source: Input, out: Path, places: Collection[str]) -> None:
+    """Copy *source* to *out* without the records at *places*. The copy appears once it is complete."""
+    part = out.with_name(f"{out.stem}.part{out.suffix}")
+    _COPIERS[source.kind](Path(source.name), part, places)
+    part.replace(out)
 
 
 def _copy_lines(path: Path, out: Path, places: Collection[str]) -> None:
     number, wanted, begins = 0, True, True
-    with open_regular(path) as file, decompressed(file) as lines, _packed(out) as kept:
+    with opened(path) as lines, _packed(out) as kept:
         while part := lines.readline(_CHUNK):
             if begins:
                 number += 1

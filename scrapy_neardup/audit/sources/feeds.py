@@ -1,9 +1,8 @@
-"""The feeds that Scrapy exports, and tables: JSON lines, JSON, CSV, Parquet; which fields are of a page."""
+"""The feeds that Scrapy exports, and tables: JSON lines, JSON, Parquet; which fields are of a page."""
 
 from __future__ import annotations
 
 import codecs
-import csv
 import json
 import re
 from collections.abc import Mapping
@@ -27,12 +26,14 @@ from .records import (
 from .responses import looks_like_html
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
 
-    from .records import Options, Record
+    from scrapy_neardup.audit.settings import AuditOptions
+
+    from .records import Record
 
 #: Names of fields by purpose, in the order of preference; case, hyphens and underscores do not matter.
 _NAMES = {
@@ -64,19 +65,17 @@ MAX_OBJECT = 1 << 24
 _TOO_MANY = f"more than {MAX_ELEMENTS} elements"
 #: What stands between the objects of an array; where the object after a broken one may begin.
 _GAP = re.compile(r"[\s,\[\]\ufeff]*")
-_NEXT = re.compile(r"\n|\}\s*,\s*(?=\{)")
+_NEXT = re.compile(r"\n[ \t\[]{0,99}(?=\{)|\}\s{0,9},\s{0,9}(?=\{)")
 #: What decoding puts in the place of bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-#: A line that `csv` refuses, whether it is in quotes or not.
-_REFUSED = '"."."\n'
 
 
 class Fields:
     """Turns items into pages. The guesses are made for each set of field names anew."""
 
-    def __init__(self, options: Options) -> None:
-        self._text_field = options.text_field
-        self._url_field = options.url_field
+    def __init__(self, settings: AuditOptions) -> None:
+        self._text_field = settings.text_field
+        self._url_field = settings.url_field
         self._plan = lru_cache(maxsize=1000)(self._planned)
 
     def page(self, item: Mapping[str, Any], origin: Origin) -> CrawledPage | BrokenRecord:
@@ -109,12 +108,11 @@ class Fields:
         note = note_of(item, without | {*plan["title"]})  # titles are compared by the rules of names
         return CrawledPage(url, content, None, None, fetched, origin, title=title, note=note)
 
-    def columns(self, names: Sequence[str]) -> list[str]:
-        """Return the columns among *names* that `page` looks at: all, or none if none can hold text."""
-        plan = self._plan(tuple(names))
-        content = plan["text"] + plan["html"]
-        tops = {*content, *(name.partition(".")[0] for name in content)}
-        return [] if tops.isdisjoint(names) else [*names]
+    def any_text(self, names: Iterable[str]) -> bool:
+        """Tell whether a field of these *names* may hold text."""
+        names = tuple(names)
+        plan = self._plan(names)
+        return any(name in names or name.partition(".")[0] in names for name in plan["text"] + plan["html"])
 
     def no_text(self, names: Iterable[str]) -> str:
         """Say that fields called *names* hold no text, and what to do."""
@@ -173,77 +171,34 @@ def _url(value: Any) -> str | None:
 
 
 def _reader(
-    place: str, split: Callable[[Stream], Iterator[tuple[int, dict[str, Any] | str]]]
-) -> Callable[[Path, str, Options], Iterator[Record]]:
+    place: str, split: Callable[[Stream], Iterable[tuple[int, dict[str, Any] | str]]]
+) -> Callable[[Path, str, AuditOptions], Iterator[Record]]:
     """Return what reads a feed that *split* cuts into items, numbered; a str tells what is wrong with one."""
 
-    def read(path: Path, label: str, options: Options) -> Iterator[Record]:
-        stream, fields = Stream(path), Fields(options)
+    def read(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
+        stream, fields = Stream(path), Fields(settings)
         for number, found in split(stream):
             origin = Origin(label, f"{place} {number}")
             page = BrokenRecord(origin, found) if isinstance(found, str) else fields.page(found, origin)
             if isinstance(page, CrawledPage):
-                stream.rewarded()
+                stream.barren = 0
             yield page
 
     return read
 
 
 def _split_lines(stream: Stream) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    for number, line in stream.lines():
-        yield number, too_long() if line is None else _object(line)
+    return ((number, too_long() if line is None else _object(line)) for number, line in stream.lines())
 
 
-def _split_rows(stream: Stream) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    """Yield the rows of a table with a line of field names, by the numbers of their lines.
-
-    The limit of the `csv` module for fields, which holds for the whole process, is raised.
-    """
-    last, long = "", False
-
-    def decoded() -> Iterator[str]:
-        nonlocal last, long
-        for number, line in stream.lines(blank=True):
-            long = line is None
-            content = b"" if line is None else line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"")
-            last = content.decode("utf-8", "surrogateescape") or _REFUSED
-            yield last
-
-    lines = decoded()
-    first = next(lines, "")  # Scrapy writes nothing at all if there are no items
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_RECORD))
-    rows = csv.reader(chain([first], lines), delimiter=max(",;\t|", key=first.count), strict=True)
-    names: list[str] | None = None
-    while True:
-        number = rows.line_num + 1
-        try:
-            row = next(rows)
-        except StopIteration:
-            break
-        except csv.Error as error:
-            yield number, too_long() if long else str(error)
-            continue
-        if _NOT_UTF8.search("".join(row)):
-            yield number, "not UTF-8"
-        elif names is None:
-            names = row
-        elif len(row) == len(names):
-            yield number, dict(zip(names, row, strict=True))
-        elif row:
-            yield number, f"{len(row)} fields instead of {len(names)}"
-    if first.endswith("\r\n") and not last.endswith("\r\n"):
-        # Python's writer, which is Scrapy's, ends each line so; other programs may leave it out at the end.
-        yield number, "the line before has no end: the file may have been cut there"
-
-
-def read_parquet(path: Path, label: str, options: Options) -> Iterator[Record]:
-    """Yield the rows of a table, row group by row group; of columns with lists only those that are needed."""
+def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
+    """Yield the rows of a table, row group by row group."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    fields = Fields(options)
+    fields = Fields(settings)
     schema = pq.read_schema(path)
-    if not fields.columns(schema.names):
+    if not fields.any_text(schema.names):
         yield BrokenRecord(Origin(label), fields.no_text(schema.names))
         return
     # A value that is repeated stays once in memory: a small file can repeat a large one a million times.
@@ -296,10 +251,8 @@ def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]
     """
     decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
     parse = json.JSONDecoder().raw_decode
-    text, wanted, number, arrays = "", 0, 0, 0
-    empty, lost, junk = True, False, False
+    text, wanted, number, last, lost = "", 0, 0, "", False
     for chunk in chain(map(decode, chunks), [None]):
-        empty &= chunk is None
         text += chunk or ""
         if chunk is not None and len(text) < wanted:
             continue
@@ -307,44 +260,39 @@ def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]
         while True:
             if lost:
                 found = _NEXT.search(text, at)
-                at, lost = (found.end(), False) if found else (len(text), True)
+                lost, at = found is None, len(text) if found is None else found.end()
             gap = _GAP.match(text, at)
             assert gap
-            end = gap.end()
-            if junk or text[end : end + 1] not in ("", "{"):  # the rest of a broken object, or none at all
-                place = text.find("{", end)
-                end = place if place >= 0 else len(text)
-                if not junk:
-                    number += 1
-                    yield number, "not a JSON object"
-                junk = True
-            arrays += text.count("[", at, end) - text.count("]", at, end)
-            at = end
+            last, at = gap[0].rstrip(" \t\r\n\f\v,\ufeff")[-1:] or last, gap.end()
             if at == len(text):
                 break
+            size, problem, end = len(text) - at, None, at + 1
             try:
                 item, end = parse(text, at)
-                problem = "not UTF-8" if _NOT_UTF8.search(text, at, end) else None
+                if _NOT_UTF8.search(text, at, end):
+                    problem = "not UTF-8"
+                elif not isinstance(item, dict):
+                    problem = "not a JSON object: it is another value"
             except (ValueError, RecursionError) as error:
-                size = len(text) - at
-                too_many = size > _LARGE and sum(text.count(each, at) for each in "[{,") > MAX_ELEMENTS
-                if chunk is not None and size <= MAX_OBJECT and not too_many:
+                problem = f"not a JSON object: {getattr(error, 'msg', error)}"
+                if size > _LARGE and sum(text.count(each, at) for each in "[{,") > MAX_ELEMENTS:
+                    problem = _TOO_MANY
+                elif size > MAX_OBJECT:
+                    problem = too_long(MAX_OBJECT)
+                elif chunk is not None:
                     wanted = 2 * size  # it may only be cut
                     break
-                why = f"not a JSON object: {getattr(error, 'msg', error)}"
-                problem = _TOO_MANY if too_many else too_long(MAX_OBJECT) if size > MAX_OBJECT else why
-                end = max(getattr(error, "pos", 0), at + 1) if problem == why else at + 1
+                else:
+                    end = max(getattr(error, "pos", 0), end)
                 lost = True
             number += 1
-            junk = problem is not None
             yield number, problem or item
             at = end
         text = text[at:]
-    if arrays > 0 or empty:
+    if not lost and (last == "[" or not (last or number)):
         yield number + 1, "the file ends without the end of its array"
 
 
-#: Feeds with one JSON object a line; one JSON array, or several, or objects without one; tables.
+#: Feeds with one JSON object a line; one JSON array, or several, or objects without one.
 read_json_lines = _reader("line", _split_lines)
 read_json = _reader("item", split_objects)
-read_csv = _reader("line", _split_rows)

@@ -9,15 +9,17 @@ import bz2
 import gzip
 import stat
 import zlib
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import count
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scrapy_neardup.errors import NearDupError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedIOBase, BufferedReader
     from pathlib import Path
 
 #: Bytes of one record, one row, one page, after decompression.
@@ -30,8 +32,7 @@ MAX_PROBLEMS = 100_000
 MAX_URL = MAX_HEADERS = 1 << 16
 _HEAD, _CHUNK = 4096, 1 << 18  # bytes
 _LAST_SECOND = 32503680000  # year 3000; larger numbers are milliseconds
-#: Bytes that each line counts at least: of empty ones millions would take minutes.
-_LINE = 64
+_LINE = 64  # bytes that a line counts at least: of empty ones millions would take minutes
 
 
 class Unreadable(Exception):
@@ -128,39 +129,23 @@ class Skipped:
 Record: TypeAlias = CrawledPage | BrokenRecord | Skipped
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """How sources are read."""
-
-    #: Fields of feeds and tables with the text or HTML, and the URL, with dots for fields of fields; None
-    #: guesses.
-    text_field: str | None = None
-    url_field: str | None = None
-    #: URL of the folder that HTML files are in; None takes that of a folder called like a host.
-    base_url: str | None = None
-    #: The folder that is read; None for a file that the user named.
-    folder: Path | None = None
-
-
 class Stream:
     """The decompressed content of a file; reading it raises what is in `DAMAGE`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._barren = 0
+        #: Bytes since the last document: whoever finds one sets it to 0.
+        self.barren = 0
 
     def __iter__(self) -> Iterator[bytes]:
-        with open_regular(self._path) as file, decompressed(file) as content:
+        with opened(self._path) as content:
             while chunk := content.read1(_CHUNK):
                 self._count(len(chunk))
                 yield chunk
 
-    def lines(self, *, blank: bool = False) -> Iterator[tuple[int, bytes | None]]:
-        """Yield lines with their ends, numbered from 1; None for one of more than `MAX_RECORD` bytes.
-
-        Blank lines are yielded if *blank* says so.
-        """
-        with open_regular(self._path) as file, decompressed(file) as content:
+    def lines(self) -> Iterator[tuple[int, bytes | None]]:
+        """Yield lines that are not blank, numbered from 1; None for one of more than `MAX_RECORD` bytes."""
+        with opened(self._path) as content:
             for number in count(1):
                 line = content.readline(MAX_RECORD + 1)
                 if not line:
@@ -171,53 +156,50 @@ class Stream:
                         line = content.readline(_CHUNK)
                         self._count(len(line))
                     yield number, None
-                elif blank or not line.isspace():
+                elif not line.isspace():
                     yield number, line
 
-    def rewarded(self) -> None:
-        """Note that a document was found."""
-        self._barren = 0
-
     def _count(self, size: int) -> None:
-        self._barren += size
-        if self._barren > MAX_BARREN:
+        self.barren += size
+        if self.barren > MAX_BARREN:
             raise Unreadable(f"{too_long(MAX_BARREN)} without a document: the rest is left out")
 
 
-def open_regular(path: Path) -> IO[bytes]:
+def open_regular(path: Path) -> BufferedReader:
     """Open a file to read. Raises OSError, and `Unreadable` for a pipe or a device, which may never end."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise Unreadable(f"{path.name} is no regular file")
     return path.open("rb")
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[BufferedIOBase]:
+    """Open the decompressed content of a file, as `open_regular` does."""
+    with open_regular(path) as file:
+        magic = file.read(3)
+        file.seek(0)
+        if magic.startswith(b"\x1f\x8b"):
+            yield gzip.GzipFile(fileobj=file)
+        else:
+            yield bz2.BZ2File(file) if magic == b"BZh" else file
+
+
 def head(path: Path) -> bytes:
     """Return the first 4096 bytes of the decompressed content; what there is of a broken file."""
     content = b""
-    try:
-        with open_regular(path) as file, decompressed(file) as stream:
-            while len(content) < _HEAD and (chunk := stream.read1(_HEAD)):
-                content += chunk
-    except DAMAGE:
-        pass  # whoever reads the file will say so
+    with suppress(*DAMAGE), opened(path) as stream:  # whoever reads the file will say so
+        while len(content) < _HEAD and (chunk := stream.read1(_HEAD)):
+            content += chunk
     return content[:_HEAD]
 
 
-def read_whole(path: Path, limit: int = MAX_RECORD) -> bytes:
-    """Return the decompressed content of a file; raises `Unreadable` if it is over *limit* bytes."""
-    with open_regular(path) as file, decompressed(file) as content:
-        whole = content.read(limit + 1)
-    if len(whole) > limit:
-        raise Unreadable(f"{path.name} has more than {limit} bytes")
+def read_whole(path: Path) -> bytes:
+    """Return the decompressed content of a file; raises `Unreadable` if it is over `MAX_RECORD` bytes."""
+    with opened(path) as content:
+        whole = content.read(MAX_RECORD + 1)
+    if len(whole) > MAX_RECORD:
+        raise Unreadable(f"{path.name} has more than {MAX_RECORD} bytes")
     return whole
-
-
-def decompressed(file: IO[bytes]) -> gzip.GzipFile | bz2.BZ2File:
-    magic = file.read(3)
-    file.seek(0)
-    if magic.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(fileobj=file)
-    return bz2.BZ2File(file) if magic == b"BZh" else file  # type: ignore[return-value]
 
 
 def clean(text: str) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import gzip
 import io
+import mmap
 import os
 import re
 import sys
 import zlib
-from html import unescape
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -23,7 +23,7 @@ from lxml import etree
 from w3lib.http import headers_raw_to_dict
 
 from scrapy_neardup.extraction.decoding import decode_as_declared, is_binary, is_html_type
-from scrapy_neardup.extraction.parsing import parsed
+from scrapy_neardup.extraction.parsing import parsed, titles
 
 from .records import (
     DAMAGE,
@@ -48,13 +48,14 @@ if TYPE_CHECKING:
 
     from fastwarc import WarcRecord
 
-    from .records import Options, Record
+    from scrapy_neardup.audit.settings import AuditOptions
+
+    from .records import Record
 
 #: Bytes of a page in which its head is looked for, characters kept of a title, links that are looked at.
 _HEAD_BYTES, _TITLE, _MOST = 1 << 17, 200, 200
 #: Links below it may be what readers have written.
 _END = re.compile("</head|<body", re.IGNORECASE)
-_TITLE_TAG = re.compile(r"<title\b[^<>]*>([^<]{0,2000})", re.IGNORECASE)
 #: All search engines, and the one that pages are written for.
 _AGENTS = ("robots", "googlebot")
 _FORBIDDING = frozenset({"noindex", "none"})
@@ -68,14 +69,15 @@ _META = re.compile(rf"\{{(?:{_STRING}: (?:{_STRING}|None|-?[0-9][0-9.e+-]{{0,30}
 #: Folders within each other in which entries of a cache are looked for, and how many of each tell what it is.
 _DEPTH, _PROBES = 6, 20
 _TAG = re.compile(rb"<(!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b", re.IGNORECASE)
-#: XML has elements of the same names: a feed has a title.
-_XML = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<(?:\?xml|rss|feed|urlset)\b", re.IGNORECASE)
-#: The first tag behind comments, declarations and instructions.
-_FIRST = re.compile(rb"<!--.*?-->|<[!?][^>]*>|(<)", re.DOTALL)
+#: XML has elements of the same names: a feed has a title. A page in XML has a first tag that is HTML's.
+_XML = re.compile(
+    rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<(?:\?xml|rss|feed|urlset)\b(?:(?!<html\b).)*",
+    re.IGNORECASE | re.DOTALL,
+)
 _CODINGS = 4  # at most, one over the other
 
 
-def read_warc(path: Path, label: str, options: Options) -> Iterator[Record]:
+def read_warc(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
     """Yield the pages of a WARC file, see `page_of_record`.
 
     Behind a broken record, reading goes on where the next one seems to begin. If what begins there is no
@@ -112,9 +114,8 @@ def _is_cut(file: IO[bytes], start: int) -> bool:
     file.seek(start)
     content = gzip.GzipFile(fileobj=file)
     try:
-        for _ in range(MAX_RECORD // _CHUNK):  # more is too much to read twice: a file that is one member
-            if not content.read(_CHUNK):
-                break
+        while content.tell() < MAX_RECORD and content.read(_CHUNK):
+            pass  # more is too much to read twice: a file that is one member
     except (EOFError, OSError, zlib.error):
         return True
     return False
@@ -123,16 +124,9 @@ def _is_cut(file: IO[bytes], start: int) -> bool:
 def _next_record(file: IO[bytes], last: int, mark: bytes) -> int | None:
     """Return where after *last* a record seems to begin: with *mark*, or after the line break of that."""
     line = mark.startswith(b"\n")
-    at = last + (not line)
-    file.seek(at)
-    tail = b""
-    while chunk := file.read(_CHUNK):
-        window = tail + chunk
-        if (found := window.find(mark)) >= 0:
-            return at - len(tail) + found + line
-        at += len(chunk)
-        tail = window[1 - len(mark) :]
-    return None
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        found = content.find(mark, last + (not line))
+    return None if found < 0 else found + line
 
 
 def page_of_record(record: WarcRecord, origin: Origin) -> Record | None:
@@ -210,7 +204,7 @@ def is_cache(path: Path) -> bool:
     return next(_entries(path, _DEPTH - 1, _PROBES), None) is not None
 
 
-def read_cache(path: Path, label: str, options: Options) -> Iterator[Record]:
+def read_cache(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
     """Yield the pages of all spiders whose caches are in *path*, as `FilesystemCacheStorage` writes them.
 
     There is one directory a response. What is pickled there is not read.
@@ -315,15 +309,10 @@ def _omission(url: str, status: int, content_type: str | None) -> str | None:
 
 
 def looks_like_html(body: bytes) -> bool:
-    """Whether one of the tags that pages begin with is near the beginning, in ASCII or UTF-16.
-
-    XML, such as a feed, may have some of them, too: there it is the first tag that counts.
-    """
+    """Whether one of the tags that pages begin with is near the beginning, in ASCII or UTF-16."""
     start = body[:4096].replace(b"\x00", b"")
-    if not _XML.match(start):
-        return bool(_TAG.search(start))
-    first = next((each.start(1) for each in _FIRST.finditer(start) if each[1]), len(start))
-    return bool(_TAG.match(start, first))
+    xml = _XML.match(start)
+    return bool(_TAG.search(start, xml.end() if xml else 0))
 
 
 def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> bytes:
@@ -383,8 +372,7 @@ def read_head(body: bytes, content_type: str | None, url: str) -> Head:
     # The charset of a page that does not declare one takes long to guess, and URLs are ASCII.
     _, text = decode_as_declared(body[:_HEAD_BYTES], content_type, lambda _: "utf-8")
     text = _END.split(text, maxsplit=1)[0]
-    found = _TITLE_TAG.search(text)
-    title = " ".join(unescape(found[1]).split())[:_TITLE] if found else ""
+    title = next(iter(titles(text)), "")[:_TITLE]
     try:
         tree = parsed(text)
     except etree.LxmlError:  # of what no browser would make sense of

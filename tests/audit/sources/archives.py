@@ -6,8 +6,8 @@ import gzip
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.audit.sources import find_sources, read_source
-from scrapy_neardup.audit.sources.records import Options
+from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.sources import find_sources, read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,5 +47,4 @@ def write_warc(path: Path, records: list[bytes]) -> None:
 
 def open_sources(paths: Sequence[Any], **options: Any) -> Iterator[Record]:
     """Yield the records of all sources; raises at once if one cannot be read."""
-    sources = find_sources(paths)
-    return (record for source in sources for record in read_source(source, Options(**options)))
+    return (record for _, record in read_sources(find_sources(paths), AuditOptions(**options)))
