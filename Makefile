@@ -21,7 +21,7 @@ SPREAD = --dist loadfile --no-loadscope-reorder --numprocesses $(shell $(PYTHON)
 # What measures how long something takes.
 ALONE := tests/promises/test_event_loop.py
 
-.PHONY: demo demo-cluster test test-all test-oldest coverage browser quality bench torture lint types docs dist ci clean
+.PHONY: demo demo-cluster test test-all test-oldest coverage browser quality bench torture lint types docs dist sbom ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
@@ -34,8 +34,8 @@ demo-cluster: $(VENV)/cluster
 test: $(VENV)/test
 	$(BIN)/python -m pytest $(SPREAD) -m 'not slow' --hypothesis-profile quick $(ARGS)
 
-# With kills, bombs, many processes, the browser, Spark. What measures times runs alone, at the end.
-test-all: $(VENV)/test $(VENV)/spark browser
+# With kills, bombs, many processes, the browser, Spark, the notebook. What measures times runs alone, at the end.
+test-all: $(VENV)/test $(VENV)/spark $(VENV)/notebook browser
 	$(BIN)/python -m pytest $(SPREAD) --ignore $(ALONE) $(ARGS)
 	$(BIN)/python -m pytest $(ALONE) $(ARGS)
 
@@ -85,11 +85,18 @@ dist: $(VENV)/release
 	$(BIN)/python -m twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/*.whl
 
+# What an installation holds, as a bill of materials in build/sbom.json.
+sbom: dist
+	rm -rf build/installed
+	$(PYTHON) -m venv build/installed
+	build/installed/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-file build/sbom.json build/installed/bin/python
+
 ci:
 	.ci/run
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest docs/_build dist example_project/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest docs/_build dist build example_project/out .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One stamp for each set of extras of pyproject.toml, and one for none. A set that holds others makes their stamps, too.
 HOLDS_dev := test base

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .dependencies import importing_late
 from .errors import (
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from .detector import Detector
     from .fingerprint import Features, Fingerprinter, Signature, hamming, simhash
     from .index import FingerprintIndex
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Addon",
@@ -47,7 +45,7 @@ __all__ = [
 
 # The core needs no Scrapy, processes that extract need no index, and a command line that is interrupted at
 # once has not begun to import the rest.
-__getattr__ = importing_late(
+_find = importing_late(
     __name__,
     {
         "Addon": ".addon",
@@ -56,3 +54,11 @@ __getattr__ = importing_late(
         **dict.fromkeys(("Features", "Fingerprinter", "Signature", "hamming", "simhash"), ".fingerprint"),
     },
 )
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":  # of the tag that it was built from
+        from importlib.metadata import version
+
+        return version("scrapy-neardup")
+    return _find(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,24 @@ def test_the_tutorial_works(tmp_path: Path) -> None:
     assert lines["second"] == lines["first"]
     assert (folder / "report" / "report.html").exists()
     assert re.search(r"Enabled addons:\s.*neardup", said)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_notebook_works(tmp_path: Path) -> None:
+    """Its cells run one after the other, in a copy of their folder."""
+    if not os.environ.get("NOTEBOOK_REQUIRED"):
+        pytest.importorskip("nbclient", reason="pip install -e .[notebook]")
+    import nbclient
+    import nbformat
+
+    example = shutil.copytree(
+        ROOT / "example_project", tmp_path / "example", ignore=shutil.ignore_patterns("out")
+    )
+    notebook = nbformat.read(example / "audit.ipynb", as_version=4)
+    nbclient.NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(example)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
 
 
 def test_the_tests_that_the_threat_model_names_are_there() -> None:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import click
 
-from scrapy_neardup import __version__
-
 from .audit import audit
 from .compare import compare
 from .evaluate import evaluate
@@ -21,7 +19,7 @@ from .output import Commands
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(__version__, prog_name="scrapy-neardup")
+@click.version_option(package_name="scrapy-neardup", prog_name="scrapy-neardup")
 def main() -> None:
     """Near-duplicates of a crawl: audit it, look after the index, compare, evaluate."""
 

@@ -187,9 +187,7 @@ def test_commands_beside_a_crawl(index: Path) -> None:
         assert other.poll() is None
         refused = run("index", "compact", index)
         assert refused.exit_code == 2
-        assert refused.stderr == (
-            f"Error: The index in {index} is in use: stop the crawls and commands that use it first.\n"
-        )
+        assert refused.stderr.startswith(f"Error: The index in {index} is in use: stop")
     assert run("index", "check", index).exit_code == 0
     assert stored(index, range(12)) == set(range(12)) - {3}
 
