@@ -13,6 +13,7 @@ from .evaluate import evaluate
 from .filter import filter_
 from .index import index
 from .output import Commands
+from .stories import stories
 
 
 @click.group(
@@ -24,5 +25,5 @@ def main() -> None:
     """Near-duplicates of a crawl: audit it, look after the index, compare, evaluate."""
 
 
-for _command in (audit, compare, evaluate, filter_, index):
+for _command in (audit, compare, evaluate, filter_, index, stories):
     main.add_command(_command)

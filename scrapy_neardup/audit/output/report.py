@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
-    from jinja2 import Template
     from numpy.typing import NDArray
 
     from scrapy_neardup.audit.model import Audit
@@ -58,12 +57,8 @@ def write_report(path: str | os.PathLike[str], audit: Audit) -> None:
 
     What there is no room for is counted, not listed, and the report says so. Raises OSError.
     """
-    static = files(__package__).joinpath("static")
-    style = static.joinpath("report.css").read_text("utf-8")
-    program = "\n".join(static.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS)
-    program = f'"use strict";\n(() => {{\n{program}}})();\n'
-    fixed = {"style": style, "style_hash": _hash(style), "program_hash": _hash(program)}
-    head = partial(template("report.html").render, fixed | _facts(audit), parts=_PARTS, most=ROWS)
+    program = f'"use strict";\n(() => {{\n{"".join(_static(f"{name}.js") for name in SCRIPTS)}}})();\n'
+    head = partial(page_of, "report.html", program_hash=_hash(program), **_facts(audit))
     rows = _members(audit)
     room = SIZE - TEXTS - len(head(left_out=_left_out(audit, rows[:0]))) - len(program)
     blocks = list(_blocks("pages", _listed(audit, rows), 1000, room))
@@ -81,15 +76,21 @@ def write_report(path: str | os.PathLike[str], audit: Audit) -> None:
         file.write(_block("text-ends", ends) + "</body>\n</html>\n")
 
 
-def template(name: str) -> Template:
-    """Load a template, into which no text of a crawl comes as markup, nor unprinted."""
+def _static(name: str) -> str:
+    return files(__package__).joinpath("static", name).read_text("utf-8")
+
+
+def page_of(name: str, **facts: Any) -> str:
+    """Fill in a template, into which no text of a crawl comes as markup, nor unprinted."""
     environment = Environment(
         loader=PackageLoader(__package__, "static"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_printable,
     )  # fmt: skip
-    environment.tests["url"] = lambda text: is_url(text) and len(text) <= LONGEST
     environment.globals["zip"] = zip
-    return environment.get_template(name)
+    environment.tests["url"] = lambda text: is_url(text) and len(text) <= LONGEST
+    style = _static("report.css")
+    fixed = {"style": style, "style_hash": _hash(style), "parts": _PARTS, "most": ROWS}
+    return environment.get_template(name).render(fixed, **facts)
 
 
 def _printable(value: Any) -> Any:

@@ -44,6 +44,7 @@ _NAMES = {
     "canonicalurl id",
     "fetched": "fetched fetchedat fetchtime crawledat crawltime crawled scrapedat scraped downloadedat "
     "datedownload retrievedat timestamp",
+    "published": "published publishedat datepublished publishdate publicationdate pubdate date",
     "title": "title headline name",
 }
 _START = re.compile(
@@ -96,7 +97,7 @@ class Fields:
         url = next((url for name in plan["url"] if (url := _url(_get(item, name)))), str(origin))
         if len(url) > MAX_URL:
             return BrokenRecord(origin, f"the URL has {len(url)} characters")
-        times = (seconds(_get(item, name)) for name in plan["fetched"])
+        times = (seconds(_get(item, name)) for name in plan["fetched"] + plan["published"])
         fetched = next((time for time in times if time is not None), None)
         without, kind = {*names, *plan["url"], *plan["fetched"]}, None
         if isinstance(content, str) and (name in plan["html"] or is_html(content)):

@@ -1,0 +1,103 @@
+"""Stories are the clusters in time: who was first, who copied, what says more; as lines and as a picture."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_neardup.audit import audit
+from tests.audit.corpora import edited, feed, text
+from tests.cli.test_cli import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+#: Host, day of publication ("" if not known), text.
+TOLD = [
+    ("late.example", 9, text("harbour")),
+    ("agency.example", 1, text("harbour")),
+    ("paper.example", 3, edited(text("harbour"), 6)),
+    ("daily.example", "", text("harbour")),
+    ("long.example", 5, text("bridge")),
+    ("one.example", 2, text("bridge", 180)),
+    ("two.example", 4, text("bridge", 180)),
+    ("alone.example", 1, text("alone")),
+    ("alone.example", 1, text("alone")),
+]
+
+
+def told(folder: Path) -> Path:
+    rows = [
+        {
+            "url": f"https://{host}/{number}",
+            "title": f"<b>{host}",
+            "published": day and f"2026-11-0{day}",
+            "text": words,
+        }
+        for number, (host, day, words) in enumerate(TOLD)
+    ]
+    with audit(feed(folder / "a.jl", rows), folder / "out", seed=0):
+        return folder / "out"
+
+
+def lines(*arguments: object) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run("stories", *arguments, "--json").stdout.splitlines()]
+
+
+def test_who_was_first_and_who_says_more(tmp_path: Path) -> None:
+    out = told(tmp_path)
+    harbour, bridge = lines(out)
+    assert harbour["sources"] == ["agency.example", "paper.example", "late.example", "daily.example"]
+    assert (harbour["first_seen"], harbour["last_seen"]) == tuple(
+        f"2026-11-0{day}T00:00:00+00:00" for day in (1, 9)
+    )
+    assert [page["first"] for page in harbour["copies"]] == [True, False, False, False]
+    assert (bridge["sources"], [page["url"] for page in bridge["fuller"]]) == (
+        ["one.example", "two.example"], ["https://long.example/4"],
+    )  # fmt: skip
+    assert [each["sources"] for each in lines(out, "--sources", 1)][2:] == [["alone.example"]]
+    assert (
+        "2026-11-01T00:00:00+00:00\tagency.example\t<b>agency.example\t4\t4\t0\n"
+        in run("stories", out).stdout
+    )
+
+
+def test_without_times_the_order_of_reading_counts(tmp_path: Path) -> None:
+    rows = [{"url": f"https://{host}.example/", "text": text(1)} for host in "cab"]
+    audit(feed(tmp_path / "a.jl", rows), tmp_path / "out").close()
+    (story,) = lines(tmp_path / "out")
+    assert (story["first_seen"], story["sources"]) == (None, ["c.example", "a.example", "b.example"])
+
+
+def test_what_is_no_audit_is_one_sentence(tmp_path: Path) -> None:
+    for spoil in ("no json\n", '{"url": "https://a.example/"}\n', None):
+        out = told(tmp_path)
+        (out / "pages.jsonl").write_text(spoil) if spoil else (out / "pairs.jsonl").unlink()
+        result = run("stories", out)
+        assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+        assert "run the audit again" in result.stderr
+    assert "There is no audit in" in run("stories", tmp_path).stderr
+
+
+@pytest.mark.slow
+def test_the_picture_has_time_across_and_sources_down(browser: Browser, tmp_path: Path) -> None:
+    run("stories", told(tmp_path))
+    page, said = browser.new_page(viewport={"width": 390, "height": 800}), list[str]()
+    page.on("console", lambda message: said.append(message.text))
+    page.goto((tmp_path / "out" / "stories.html").as_uri())
+    assert page.inner_text(".headline") == "2 texts were told by several sources."
+    assert page.locator("b").count() == 0
+    picture = page.locator(".picture").nth(1)
+    assert picture.locator("div > div").all_inner_texts()[0] == "agency.example"
+    dots = picture.locator("circle").evaluate_all(
+        "all => all.map((e) => [parseFloat(e.getAttribute('cx')), +e.getAttribute('cy')])"
+    )
+    assert sorted(dots) == [[1, 10], [25.5, 30], [99, 50]]
+    assert picture.locator("circle.first").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert said == []
+    page.close()
