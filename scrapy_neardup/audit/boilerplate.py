@@ -19,7 +19,7 @@ from scrapy_neardup.matching.records import entries
 
 from .arrays import ranges, text_places
 from .names import name_pages
-from .signing import sign
+from .signing import spread
 from .urls import split_url
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def are_titled(sites: Sequence[int], titles: Sequence[str]) -> NDArray[np.bool_]
 
 def _signed_anew(crawl: Crawl, rows: list[int], texts: Iterator[MainText], settings: AuditOptions) -> Crawl:
     """Return the crawl with the signatures of other *texts* of the pages in *rows*."""
-    with closing(sign(texts, settings.fingerprinter, processes=settings.processes)) as signed:
+    with closing(spread(texts, settings.fingerprinter.signatures, settings.processes)) as signed:
         signatures = list(signed)
     documents = entries(signatures, [crawl.urls[row] for row in rows], settings.header)
     # The site may be known from the page, where its URL is that of a file.

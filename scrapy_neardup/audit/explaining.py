@@ -17,7 +17,6 @@ from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.matching.records import entries, filed_url
 
 from .pairs import PairJudge
-from .signing import sign
 from .sources.records import DAMAGE, read_whole
 from .sources.responses import looks_like_html, read_head
 
@@ -68,8 +67,7 @@ def read_document(path: Path, settings: AuditOptions) -> Document:
 def judge_documents(documents: Sequence[Document], settings: AuditOptions) -> PairJudge:
     """Make ready to judge pairs of *documents*."""
     matcher = settings.matcher
-    with closing(sign((each.main for each in documents), settings.fingerprinter)) as signed:
-        signatures = [*signed]
+    signatures = [*settings.fingerprinter.signatures([each.main for each in documents])]
     fit = np.array([each.tokens >= matcher.min_tokens and not each.wall for each in signatures], bool)
     return PairJudge(entries(signatures, [each.url for each in documents], settings.header), fit, matcher)
 

@@ -83,9 +83,6 @@ class Audit:
     skipped: dict[str, int]
     #: What stands on many pages of a site, and was left out when pages were compared; see summary.json.
     boilerplate: tuple[dict[str, Any], ...]
-    #: "new"; "resumed": pages of an earlier run were used; "anew": there were some, and they could not be
-    #: used.
-    started: str
     _store: Store = field(repr=False)
     _ids: NDArray[np.int64] = field(repr=False)
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,13 +76,13 @@ def audit(
             identity = options.identity()
             if not overwrite:
                 _require_same(store, inputs, identity)
-        started = store.begin(identity)
+        store.begin(identity)
         store.set_meta("inputs", inputs)
         fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
         store.finish()
-        store.set_meta("settings", options.to_json())
+        store.set_meta("settings", asdict(options))
         watch("Comparing", 0, None)
-        audited = _compare(store, options, inputs, started, lambda done: watch("Comparing", done, None))
+        audited = _compare(store, options, inputs, lambda done: watch("Comparing", done, None))
         if out is not None:
             watch("Writing", 0, None)
             results.write(Path(out), audited)
@@ -126,7 +126,7 @@ def opened_audit(out: Path) -> tuple[Store, AuditOptions]:
     try:
         with store.trusting():
             if store.meta("complete") and store.meta("identity")["version"] == VERSION:
-                return store, AuditOptions.from_json(store.meta("settings"))
+                return store, AuditOptions(**store.meta("settings"))
         raise ConfigurationError(
             f"The audit in {out} was interrupted, or is of another version: run it again."
         )
@@ -151,11 +151,7 @@ def _require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any
 
 
 def _compare(
-    store: Store,
-    settings: AuditOptions,
-    inputs: Sequence[Input],
-    started: str,
-    advance: Callable[[int], None],
+    store: Store, settings: AuditOptions, inputs: Sequence[Input], advance: Callable[[int], None]
 ) -> Audit:
     crawl = load_crawl(store, settings)
     if not len(crawl):
@@ -171,7 +167,6 @@ def _compare(
         tuple(store.problems()),
         skipped,
         tuple(boilerplate),
-        started,
         store,
         crawl.ids,
     )

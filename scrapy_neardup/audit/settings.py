@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.arguments import require_list, require_number, require_whole
+from scrapy_neardup.arguments import require_list, require_number
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import load_extractor
-from scrapy_neardup.fingerprint import Features, Fingerprinter, load_scheme
+from scrapy_neardup.fingerprint import Fingerprinter, load_scheme
 from scrapy_neardup.index import Header
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import families, record
 from scrapy_neardup.matching.rules import JACCARDS
-from scrapy_neardup.options import LEAST_MEMORY, MOST_WORKERS, DetectionOptions
+from scrapy_neardup.options import DetectionOptions
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Scheme
@@ -39,7 +39,8 @@ class AuditOptions(DetectionOptions):
     urls: tuple[str, ...] = ()
     #: Least similarity to its canonical page of a near-duplicate that is listed in drop.txt, 0 to 1.
     drop_similarity: float = 0.9
-    #: As `sources.Options` has them.
+    #: Fields of feeds and tables with the text or HTML, and the URL, with dots for fields of fields; None
+    #: guesses. The URL of the folder that HTML files are in; None takes that of a folder called like a host.
     text_field: str | None = None
     url_field: str | None = None
     base_url: str | None = None
@@ -49,13 +50,10 @@ class AuditOptions(DetectionOptions):
             require_number(name, value := getattr(self, name))
             if not 0 <= value <= 1:
                 raise ConfigurationError(f"{name} is {value}: use a number from 0 to 1.")
-        require_number("extract_timeout", self.extract_timeout)
-        if self.extract_timeout <= 0:
-            raise ConfigurationError(f"extract_timeout is {self.extract_timeout}: use seconds above 0.")
-        require_whole("workers", self.workers, 0, MOST_WORKERS)
-        require_whole("extract_memory", self.extract_memory, LEAST_MEMORY)
-        require_whole("max_body_size", self.max_body_size, 1)
-        for name in ("hosts", "urls", "include_area", "exclude_area"):
+        for option in self.settings().values():
+            if (value := getattr(self, option.name)) != option.default:
+                object.__setattr__(self, option.name, option.metadata["read"](option.name, value))
+        for name in ("hosts", "urls"):
             require_list(name, getattr(self, name))
             object.__setattr__(self, name, tuple(getattr(self, name)))
         if self.seed is None:
@@ -92,15 +90,6 @@ class AuditOptions(DetectionOptions):
         if self.loaded_scheme.name in ("minhash", "bottomk"):
             asked = max(asked, self.threshold)
         return max(self.min_similarity, asked)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all settings as values that JSON can write."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> AuditOptions:
-        """Return the settings that `to_json` wrote."""
-        return cls(**{**values, "features": Features(**values["features"])})
 
     def identity(self) -> dict[str, Any]:
         """Return all that signatures depend on: stored ones of another identity are of no use."""

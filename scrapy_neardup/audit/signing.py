@@ -131,13 +131,6 @@ def unpacked(packed: bytes) -> MainText:
     return MainText(*zlib.decompress(packed).decode("utf-8", "surrogatepass").split("\0"))
 
 
-def sign(
-    texts: Iterable[MainText], fingerprinter: Fingerprinter, *, processes: int = 0
-) -> Generator[Signature, None, None]:
-    """Yield the signature of each of *texts*, in their order, see `spread`."""
-    return spread(texts, fingerprinter.signatures, processes)
-
-
 def spread(
     items: Iterable[_Item],
     work: Callable[[list[_Item]], Iterable[_Result]],

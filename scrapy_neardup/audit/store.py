@@ -133,9 +133,7 @@ class Store:
         with self.trusting():
             self._database = sqlite3.connect(path or "", check_same_thread=False, timeout=1)
             try:
-                for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=NORMAL"):
-                    self._database.execute(f"PRAGMA {pragma}")
-                self._database.executescript(_SCHEMA)
+                self._database.executescript(f"PRAGMA locking_mode=EXCLUSIVE; {_SCHEMA}")
                 ((problem, *_), *_) = self._database.execute("PRAGMA quick_check(1)").fetchall()
                 if problem != "ok":
                     raise ValueError(problem)
@@ -158,15 +156,11 @@ class Store:
         """Keep a value that JSON can write."""
         self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", name, json.dumps(value))
 
-    def begin(self, identity: dict[str, Any]) -> str:
-        """Begin a run. Pages that were made with another *identity* are removed, see `AuditOptions.identity`.
-
-        Returns "new" for an empty store, "resumed" if its pages are used, "anew" if they were removed.
-        """
+    def begin(self, identity: dict[str, Any]) -> None:
+        """Begin a run. Pages of another *identity*, see `AuditOptions.identity`, are removed."""
         identity = json.loads(json.dumps(identity))
-        before = self.meta("identity")
         self._run = (self.meta("run") or 0) + 1
-        if before != identity:  # another version may have had other columns
+        if self.meta("identity") != identity:  # another version may have had other columns
             for table in ("pages", "problems"):
                 self._write(f"DROP TABLE {table}")
             self._database.executescript(_SCHEMA)
@@ -177,7 +171,6 @@ class Store:
         for name, value in start.items():
             self.set_meta(name, value)
         self.commit()
-        return "new" if before is None else "resumed" if before == identity else "anew"
 
     def signed(self) -> int:
         """Return how many of the stored pages have a signature."""
@@ -280,11 +273,9 @@ class Store:
         return dict(sorted((self.meta("skipped") or {}).items()))
 
     def close(self) -> None:
-        """Keep what was added; leave a single file behind."""
+        """Keep what was added."""
         try:
             self.commit()
-            if self._path is not None:
-                self._write("PRAGMA journal_mode=DELETE")
         finally:
             self._database.close()
 

@@ -1,4 +1,4 @@
-"""URLs as an audit sees them: where a page is, the release and the pattern that its path names."""
+"""URLs as an audit sees them: where a page is, and the release that its path names."""
 
 from __future__ import annotations
 
@@ -44,33 +44,6 @@ def _site(scheme: str, authority: str) -> tuple[str, str]:
 def parameter_name(part: str) -> str:
     """Return the decoded name in one part of a query: ``a`` for ``a=1``."""
     return unquote_plus(part.partition("=")[0], errors="replace")
-
-
-_DATE = re.compile(r"(?:19|20)\d\d(?:-?[01]\d(?:-?[0-3]\d)?)?")
-_NUMBER = re.compile(r"\d+")
-_ID = re.compile(r"[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|(?=\w*\d)(?=\w*[a-zA-Z])\w{10,}", re.IGNORECASE)
-_EXTENSION = re.compile(r"\.[a-zA-Z][a-zA-Z0-9]{1,4}$")
-
-
-@lru_cache(maxsize=10_000)
-def generalise(segment: str) -> str:
-    """Return what a path segment is one of: ``{date}``, ``{number}``, ``{id}``, ``{slug}``, or itself.
-
-    >>> [generalise(s) for s in ("2024", "17", "9f86d081884c", "how-to-cook-rice.html", "news")]
-    ['{date}', '{number}', '{id}', '{slug}.html', 'news']
-    """
-    extension = _EXTENSION.search(segment) if "." in segment else None
-    end = extension.group() if extension else ""
-    stem = segment.removesuffix(end)
-    if _DATE.fullmatch(stem):
-        return "{date}" + end
-    if _NUMBER.fullmatch(stem):
-        return "{number}" + end
-    if _ID.fullmatch(stem):
-        return "{id}" + end
-    if len(stem) > 24 or stem.count("-") + stem.count("_") >= 2:
-        return "{slug}" + end
-    return segment
 
 
 #: Parts of a path that name a release: numbers, perhaps after a v; words that stand for the newest one, or

@@ -149,8 +149,6 @@ def _run(sources: Sequence[str], out: Path, as_json: bool, options: dict[str, An
     if as_json:
         print_json(facts | {"seconds": round(seconds, 1)})
         return bool(found.problems)
-    if found.started == "anew":
-        print_line("The settings are not those of the audit before: all pages were read anew.")
     _print_totals(facts, f"{out}: {seconds:.1f} seconds")
     if [each["host"] for each in facts["hosts"]] == [""]:
         print_line(_NO_URLS)

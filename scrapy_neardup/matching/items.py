@@ -190,6 +190,13 @@ class RepeatedItems:
             return Closest()
         return Closest(best[0], len(best[1]), self._notes.difference(item, best[1]))
 
+    def contradicts(self, item: Described) -> bool:
+        """Whether each stored item of its own site says something else in a field that both have."""
+        own = [each for page, items in self._pages if page.one_site for each in chain(*items.values())]
+        return bool(own) and all(
+            any(not _same(item[key], each[key]) for key in item.keys() & each.keys()) for each in own
+        )
+
     @cached_property
     def _text_decides(self) -> bool:
         """Whether the text tells what a single item of the page says.
@@ -205,20 +212,29 @@ class RepeatedItems:
         return known and len(short) == len({site for site, _ in short})
 
 
-def pack(items: Sequence[Described]) -> bytes:
-    """Pack the items of a page into its note. A page without items has one, too."""
+def pack(items: Sequence[Described], behind: bytes = b"") -> bytes:
+    """Pack the items of a page into its note, a few bytes *behind* them. Without items there is one, too."""
     parts: list[bytes] = []
     for item in items[:MOST_ITEMS]:
         fields = (_FIELD.pack(key, len(value)) + value for key, value in sorted(item.items()))
         parts.append(bytes([len(item)]) + b"".join(fields))
-    while sum(map(len, parts)) > MOST_BYTES - 2:
+    while sum(map(len, parts)) > MOST_BYTES - 2 - len(behind):
         parts.pop()
     count = len(parts) if len(parts) == len(items) else _MORE
-    return bytes([count, len(parts)]) + b"".join(parts)
+    return bytes([count, len(parts)]) + b"".join(parts) + behind
 
 
 def unpack(note: bytes) -> list[Described]:
     """Return the items of a note; none of an empty one, which says that nothing is known of any."""
+    return _unpack(note)[0]
+
+
+def behind_items(note: bytes) -> bytes:
+    """Return what a note has behind its items."""
+    return note[_unpack(note)[1] :]
+
+
+def _unpack(note: bytes) -> tuple[list[Described], int]:
     items: list[Described] = []
     at = 2
     for _ in range(note[1] if note else 0):
@@ -229,7 +245,7 @@ def unpack(note: bytes) -> list[Described]:
             at += _FIELD.size + size
             item[key] = note[at - size : at]
         items.append(item)
-    return items
+    return items, at
 
 
 def is_list(note: bytes) -> bool:

@@ -15,6 +15,7 @@ from scrapy import signals as scrapy_signals
 
 from scrapy_neardup.arguments import escaped
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.matching.sites import host_of
 
 from . import signals
 from .outcome import NearDuplicateItem, describe
@@ -104,8 +105,8 @@ class EventReporter:
         self.count(f"error/{stage}")
         self._log_failure(stage, message, trace=trace)
 
-    def decided(self, what: What, url: str, verdict: Verdict, action: Action) -> None:
-        """Report the decision about the page or item at *url* in stats, log and report."""
+    def decided(self, what: What, url: str, verdict: Verdict, action: Action, **more: Any) -> None:
+        """Report the decision about the page or item at *url* in stats, log and report, there with *more*."""
         names = ["checked", verdict.kind]
         if verdict.is_duplicate:
             names[1:] = ["duplicate", f"duplicate/{verdict.kind}"]
@@ -136,6 +137,7 @@ class EventReporter:
                 similarity=_rounded(verdict.similarity),
                 changed=not verdict.unchanged if verdict.kind == "revisit" else None,
                 action=action,
+                **more,
                 why={name: _rounded(value) for name, value in verdict.explanation.items()},
             )
 
@@ -145,6 +147,11 @@ class EventReporter:
             signal = signals.page_revisited if verdict.kind == "revisit" else signals.page_duplicate
             policy = "keep" if action == "passed" else action
             await self._send(signal, response=response, verdict=verdict, policy=policy)
+
+    async def copy_seen(self, url: str, kept: str, story: str) -> None:
+        """Send the signal about a copy of the page at *kept*."""
+        seen = datetime.now(timezone.utc)
+        await self._send(signals.copy_seen, url=url, host=host_of(url), kept=kept, story=story, seen=seen)
 
     async def item_refused(self, response: Response, item: Any, verdict: Verdict) -> None:
         """Report that *item* is dropped because an item of a page that its page repeats says the same."""

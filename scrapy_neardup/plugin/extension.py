@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.datatypes import LocalCache
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, IndexUnavailable, NearDupError
@@ -40,8 +39,6 @@ _emptied: set[str] = set()
 _OF_THE_DETECTOR = (
     "scheme", "distance", "tables", "threshold", "verified", "features", "min_tokens", "window",
 )  # fmt: skip
-#: Of how many pages it is remembered what they have named as canonical: of those that were met last.
-REMEMBERED = 100_000
 
 
 class NearDupExtension:
@@ -65,9 +62,7 @@ class NearDupExtension:
         if self.reporter.report is not None:
             self.reporter.report.require()
         #: Tells which items say the same.
-        self.item_notes = ItemNotes(self.config.item_ignore)
-        #: Which pages have named which as canonical, by Python's hashes of URLs, which no site can guess.
-        self._canonical: LocalCache[int, int] = LocalCache(REMEMBERED)
+        self.item_notes = ItemNotes((*self.config.item_ignore, *self.config.cluster_field))
         #: URL and scope of the page that yielded an item, by the item's ``id()``, until the page is settled.
         self.item_origins: dict[int, tuple[str, str]] = {}
         extractor = load_extractor(self.config.extractor)
@@ -143,15 +138,6 @@ class NearDupExtension:
         if not await run_bounded(self._close, self.close_timeout_seconds):
             self.reporter.failed("close", f"not done after {self.close_timeout_seconds} seconds", trace=False)
         self.reporter.close()
-
-    def names(self, url: str, canonical: str | None) -> None:
-        """Note that the page at *url* names another one as *canonical*."""
-        if canonical not in (None, url):
-            self._canonical[hash(url)] = hash(canonical)
-
-    def is_named(self, url: str, other: str) -> bool:
-        """Tell whether the page at *other* has named *url* as canonical."""
-        return self._canonical.get(hash(other)) == hash(url)
 
     def policy_for(self, url: str, request: Request) -> tuple[Policy, bool]:
         """Return the policy for a page, and whether its meta or a rule names it, not the settings."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem, IgnoreRequest
 
 from scrapy_neardup.arguments import escaped
@@ -32,6 +33,15 @@ def match_of(verdict: Verdict, policy: str) -> dict[str, Any]:
         "similarity": verdict.similarity,
         "policy": policy,
     }
+
+
+def put(item: Any, field: str, value: Any) -> bool:
+    """Set a field of *item*; return False if it has none of that name, is frozen, or takes no such value."""
+    try:
+        ItemAdapter(item)[field] = value
+    except (KeyError, AttributeError, TypeError, ValueError):
+        return False
+    return True
 
 
 def clear_marks(request: Request, response: Response | None = None) -> None:

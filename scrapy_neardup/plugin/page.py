@@ -12,10 +12,12 @@ from weakref import WeakKeyDictionary
 from scrapy import Request
 
 from scrapy_neardup.matching.items import Closest, Described, Difference, RepeatedItems, is_variant, pack
+from scrapy_neardup.matching.sites import site_key
 
 from .budget import LINK_KEY
-from .outcome import NearDuplicatePage, clear_marks, mark
+from .outcome import NearDuplicatePage, clear_marks, mark, put
 from .responses import asks_again, browser_page, carries_item, declared_canonical, page_url
+from .story import Story, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +65,9 @@ class Page:
         #: Where the page is filed.
         self.url = self.scope = ""
         self.policy: Policy = extension.config.policy
+        #: Which story it tells, and the pages in the place of which it is kept, as they name it.
+        self.story = Story(b"")
+        self.replaced: list[str] = []
         #: The page's place in the index; None if it has none.
         self.reservation: Reservation | None = None
         #: What the page is, and the verdict if it repeats a stored one, or is an unchanged revisit.
@@ -78,7 +83,7 @@ class Page:
         #: How often output of this page was begun, and how many such iterations run now.
         self.outputs_begun = self.outputs_running = 0
         #: Items passed on, and how many of them Scrapy has stored or dropped.
-        self.passed_items = self.stored_items = self.dropped_items = 0
+        self.passed_items = self.stored_items = self.dropped_items = self.refused_items = 0
         self.failed = False
         #: Asks the index; None if the page is not examined.
         self._reserve: Callable[..., Verdict] | None = None
@@ -88,6 +93,8 @@ class Page:
         self._held: Any = None
         self._repeated: RepeatedItems | None = None
         self._to_report: Verdict | None = None
+        #: URLs of copies that nobody was told of, each with that of the page that is kept.
+        self._copies: list[tuple[str, str]] = []
 
     # Before the callback
 
@@ -96,9 +103,10 @@ class Page:
         extension, config = self.extension, self.extension.config
         clear_marks(request, response)
         signature = self._signature(response.url)
+        self.url = page_url(response, request, extension.crawler.request_fingerprinter)
+        self.story = Story.of(self.url)
         if signature is None and not config.item_fields:
             return None
-        self.url = page_url(response, request, extension.crawler.request_fingerprinter)
         self.policy, named = extension.policy_for(response.url, request)
         self.scope = extension.scope_for(response.url, request)
         # The callback may have asked again, and gives up this time: then there is nothing to repeat.
@@ -110,28 +118,27 @@ class Page:
         only_here = carries_item(request, self.arguments)  # then only the callback has the item
         if self.policy == "drop_page" and not named and only_here:
             self.policy = "drop_items"
-        named_by = partial(extension.is_named, self.url) if config.prefer_canonical else None
-        how: dict[str, Any] = {"scope": self.scope, "keep_fragment": True, "named_by": named_by}
+        how: dict[str, Any] = {"scope": self.scope, "keep_fragment": True}
         self._reserve = partial(extension.detector.reserve, signature, self.url, **how)
         verdict = await self._ask()
         if verdict is None:
             return None
-        if config.prefer_canonical and self.reservation is not None:
-            extension.names(self.url, declared_canonical(response))
         self.kind = verdict.kind
+        self._follow(response, verdict)
         action: Action = "passed"
         if verdict.is_duplicate:
             self.match, action = verdict, self.policy
         elif verdict.kind == "revisit" and verdict.unchanged:
             self.match, action = verdict, self._revisited(verdict, only_here=only_here)
         mark(response, verdict, "keep" if (verdict.kind, action) == ("revisit", "passed") else action)
-        if action == "drop_items":  # it is reported once its items are known
+        if action == "drop_items" or verdict.kind == "preferred":  # it is reported once its items are known
             self._to_report = verdict
         else:
-            self.reporter.decided("page", self.url, verdict, action)
+            self._decided(verdict, action)
         await self.reporter.tell_page(response, verdict, action)
         if action != "drop_page":
             return None
+        await self._tell_copies()
         if (left_open := browser_page(request)) is not None:
             with self.reporter.fails_open("close_page", response.url):
                 # A browser that hangs must not keep the crawl from ending.
@@ -150,16 +157,44 @@ class Page:
         assert self._reserve is not None
         waits = self.extension.config.revisits != "keep"
         verdict = await self.extension.reservations.judge(self._reserve, self.url, revisits_wait=waits)
+        if verdict is not None and verdict.is_duplicate and self.extension.config.prefer_canonical:
+            assert verdict.repeats is not None
+            own = digest(self.url)
+            repeated = [page for page in verdict.repeats() if not page.pending]
+            self.replaced = [page.url for page in repeated if Story.of(page.url, page.note).canonical == own]
+            if self.replaced:
+                ask = partial(self._reserve, named_by=self.replaced.__contains__)
+                verdict = await self.extension.reservations.judge(ask, self.url, revisits_wait=waits)
         if verdict is not None:
             self.reservation = verdict.reservation
         return verdict
+
+    def _follow(self, response: Response, verdict: Verdict) -> None:
+        """Note which story the page tells, and which page of its site it names as its better copy."""
+        identifier, canonical = self.story.identifier, b""
+        if verdict.repeats is not None and verdict.kind in ("exact", "near", "preferred", "revisit"):
+            first = verdict.repeats()[0]
+            identifier = Story.of(first.url, first.note).identifier
+            if verdict.is_duplicate:
+                self._copies = [(self.url, first.url)]
+        if verdict.kind == "preferred":
+            self._copies = [(url, self.url) for url in self.replaced]
+        named = declared_canonical(response) if self.extension.config.prefer_canonical else None
+        if named not in (None, self.url) and site_key(str(named)) == site_key(self.url):
+            canonical = digest(str(named))
+        self.story = Story(identifier, canonical)
+
+    async def _tell_copies(self) -> None:
+        while self._copies:
+            url, kept = self._copies.pop()
+            await self.reporter.copy_seen(url, kept, self.story.identifier.hex())
 
     def _revisited(self, verdict: Verdict, *, only_here: bool) -> Action:
         """Set the policy for an unchanged revisit, and return it; ``tag`` stands for nothing."""
         revisits = self.extension.config.revisits
         stored = verdict.repeats()[0] if verdict.repeats is not None else None
         # A page that has stored no item may be a list of links, or its items were not found last time.
-        if revisits == "keep" or (stored is not None and stored.note == pack([])):
+        if revisits == "keep" or (stored is not None and stored.note[:2] == pack([])):
             self.policy = "tag"
             return "passed"
         self.policy = "drop_items" if only_here else revisits
@@ -198,6 +233,7 @@ class Page:
             await self._drop(response, held)
         with self.reporter.fails_open("output", response.url):
             self._report()
+            await self._tell_copies()
 
     async def _passes(self, response: Response, item: Any, *, several: bool) -> bool:
         """Whether *item* goes on. Does not raise: if anything fails, the item passes."""
@@ -208,6 +244,8 @@ class Page:
                 # Items of a copy are compared to drop them, and those of a revisit to note new ones.
                 if self.match is not None and (self.policy == "drop_items" or self.match.kind == "revisit"):
                     found = await self._compare(response, item, described, several=several)
+                elif (self.match or self._to_report) and self._stored_items().contradicts(described):
+                    self._differs(self._stored_items().closest(described))
         if self.policy == "drop_items":
             if found == "undecided":
                 self._held = item
@@ -217,6 +255,12 @@ class Page:
                 return False
         self.passed_items += 1
         self._passed[id(item)] = (item, described)
+        number = self.passed_items + self.refused_items
+        name = self.story.identifier.hex() + (f"-{number}" if number > 1 else "")
+        with self.reporter.fails_open("output", response.url):
+            for field in self.extension.config.cluster_field:
+                if not put(item, field, name):
+                    self.reporter.count("untaggable")
         if self.extension.config.item_fields:
             self.extension.item_origins[id(item)] = (self.url, self.scope)
         return True
@@ -224,19 +268,31 @@ class Page:
     async def _compare(self, response: Response, item: Any, described: Described, *, several: bool) -> str:
         """Compare an item with those of the repeated pages; file the page beside them if it differs."""
         while True:
-            if self._repeated is None:
-                assert self.match is not None
-                repeats = self.match.repeats() if self.match.repeats is not None else []
-                self._repeated = RepeatedItems(self.extension.item_notes, repeats)
-            found = self._repeated.find(described, several=several)
+            stored = self._stored_items()
+            found = stored.find(described, several=several)
             if found != "differs":
                 return found
-            closest = self.differing or self._repeated.closest(described)
+            closest = self.differing or stored.closest(described)
             if self.differing is None and self._learn(response, closest):
                 described = self.extension.item_notes.describe(item)
-            elif self.reservation is not None or not await self._file_beside(self._repeated):
-                self.differing = closest
+            elif self.reservation is not None or not await self._file_beside(stored):
+                self._differs(closest)
                 return found
+
+    def _stored_items(self) -> RepeatedItems:
+        """Return the items of the pages that this one repeats, or is a better version of."""
+        if self._repeated is None:
+            like = self.match or self._to_report
+            repeats = [] if like is None or like.repeats is None else like.repeats()
+            self._repeated = RepeatedItems(self.extension.item_notes, repeats)
+        return self._repeated
+
+    def _differs(self, closest: Closest) -> None:
+        """Note that an item says something else than the stored one that is closest: that is no copy."""
+        self.differing = closest
+        if self.match is None or self.match.is_duplicate:
+            self.story = self.story._replace(identifier=digest(self.url))
+            self._copies, self.replaced = [], []
 
     def _learn(self, response: Response, closest: Closest) -> bool:
         """Learn from an item that differs in one field from that of the same page under another URL."""
@@ -265,6 +321,7 @@ class Page:
 
     async def _drop(self, response: Response, item: Any) -> None:
         assert self.match is not None
+        self.refused_items += 1
         with self.reporter.fails_open("output", response.url):
             await self.reporter.item_refused(response, item, self.match)
 
@@ -305,7 +362,9 @@ class Page:
             if self.reservation is None:
                 return
             if self.is_stored:
-                self.extension.reservations.confirm(self.reservation, note=pack(items))
+                self.extension.reservations.confirm(
+                    self.reservation, note=pack(items, self.story.noted(self.url))
+                )
             else:
                 self.extension.reservations.release(self.reservation)
 
@@ -328,12 +387,18 @@ class Page:
         verdict, self._to_report = self._to_report, None
         if verdict is None:
             return
-        action: Action = "drop_items"
+        action: Action = "passed" if verdict.kind == "preferred" else "drop_items"
         if self.differing is not None:
             explain = partial(_told, verdict, self.differing)
             verdict = replace(verdict, kind="items_differ", unchanged=False, explain=explain)
             action = "passed"
-        self.reporter.decided("page", self.url, verdict, action)
+        self._decided(verdict, action)
+
+    def _decided(self, verdict: Verdict, action: Action) -> None:
+        more: dict[str, Any] = {"story": self.story.identifier.hex()}
+        if verdict.kind == "preferred":
+            more["replaces"] = self.replaced
+        self.reporter.decided("page", self.url, verdict, action, **more)
 
 
 def _told(match: Verdict, closest: Closest) -> dict[str, Any]:

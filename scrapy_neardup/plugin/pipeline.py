@@ -13,7 +13,7 @@ from scrapy.utils.asyncio import run_in_thread
 from scrapy_neardup.matching.records import filed_url
 
 from .extension import Component
-from .outcome import MATCH_KEY, NearDuplicateItem, match_of
+from .outcome import MATCH_KEY, NearDuplicateItem, match_of, put
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,8 @@ class NearDupPipeline(Component):
         if action == "drop_item":
             raise NearDuplicateItem(item, url, verdict)
         with self.extension.reporter.fails_open("item", type(item).__name__):
-            self._tag(item, verdict)
+            if not put(item, MATCH_KEY, match_of(verdict, "tag")):
+                self.extension.reporter.count("item/untaggable")
         return item
 
     def item_scraped(self) -> None:
@@ -100,13 +101,6 @@ class NearDupPipeline(Component):
             self.extension.detector.reserve, signature, filed, scope=f"item:{scope}", keep_fragment=True
         )
         return url, await self.extension.reservations.judge(ask, filed, prefix="item/")
-
-    def _tag(self, item: Any, verdict: Verdict) -> None:
-        try:
-            ItemAdapter(item)[MATCH_KEY] = match_of(verdict, "tag")
-        except (KeyError, AttributeError, TypeError, ValueError):
-            # Its class declares no such field, is frozen, or asks for other values.
-            self.extension.reporter.count("item/untaggable")
 
     def _skip(self, reason: str) -> tuple[str, None]:
         self.extension.reporter.count(f"item/skipped/{reason}")

@@ -192,7 +192,9 @@ class CrawlOptions(DetectionOptions):
     scope: Scope = field(default=SCOPES["global"], metadata=parsed(_scope))
     rules: Sequence[Rule] = field(default=(), metadata=parsed(read_rules))
     revisits: Revisits = field(default="keep", metadata=parsed(choice, REVISITS))
-    prefer_canonical: bool = field(default=False, metadata=parsed(boolean))
+    prefer_canonical: bool = field(default=True, metadata=parsed(boolean))
+    #: Name of the field of items that gets the identifier of their story.
+    cluster_field: tuple[str, ...] = field(default=(), metadata=parsed(_names))
     pending_timeout: float = field(default=60.0, metadata=parsed(duration, "seconds"))
     window: float | None = field(default=None, metadata=parsed(duration, "days"))
     #: What becomes of requests whose pages would bring nothing new.

@@ -10,3 +10,7 @@ page_duplicate = object()
 #: says what becomes of it: ``keep``, ``drop_items`` or ``drop_page``. Sent before the page's callback is
 #: called.
 page_revisited = object()
+
+#: ``handler(url, host, kept, story, seen, spider)``: *url* shows what the page at *kept* has, whose item is
+#: stored and whose story has this identifier. Sent once it is known that no item of the copy is kept beside.
+copy_seen = object()

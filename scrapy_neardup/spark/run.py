@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -200,7 +200,7 @@ def make_index(folder: str | os.PathLike[str], where: str) -> int:
     A crawl whose ``NEARDUP_DIR`` or ``NEARDUP_STORE`` is *where*, a directory or a URL, knows these pages
     from the start. Walls and short texts are left out. Raises `ConfigurationError` and what the index raises.
     """
-    settings = AuditOptions.from_json(json.loads(Path(folder, SETTINGS).read_text("utf-8"))["settings"])
+    settings = AuditOptions(**json.loads(Path(folder, SETTINGS).read_text("utf-8"))["settings"])
     extractor = settings.area.identity(load_extractor(settings.extractor).identity)
     header = header_for(settings.fingerprinter, extractor)
     count = 0
@@ -292,7 +292,7 @@ def _audit(
         before = spark.read.parquet(f"{folder.rstrip('/')}/{SIGNATURES}").where("kind = 'page'")
         signed = signed.unionByName(before.drop("id"))
     signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
-    content = {"settings": settings.to_json(), "identity": settings.identity()}
+    content = {"settings": asdict(settings), "identity": settings.identity()}
     space.write_text(SETTINGS, json.dumps(content) + "\n")
     watch("sorting")
     pages, left_out = in_order(signed, space, settings)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.audit.signing import ALONE, SignerDied, sign
+from scrapy_neardup.audit.signing import ALONE, SignerDied, spread
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.helpers.processes import COMMAND, children, wait_for_none
 
@@ -66,8 +66,8 @@ def test_signatures_come_in_order_and_processes_end_with_them() -> None:
     texts = [text(number, 60) for number in range(ALONE + 100)]
     fingerprinter = Fingerprinter(seed=5)
     before = children(os.getpid())
-    assert list(sign(texts, fingerprinter, processes=3)) == [*fingerprinter.signatures(texts)]
-    some = sign(iter(texts), fingerprinter, processes=3)
+    assert list(spread(texts, fingerprinter.signatures, 3)) == [*fingerprinter.signatures(texts)]
+    some = spread(iter(texts), fingerprinter.signatures, 3)
     next(some)
     started = children(os.getpid()) - before
     assert 1 <= len(started) <= 3
@@ -78,10 +78,11 @@ def test_signatures_come_in_order_and_processes_end_with_them() -> None:
 def test_a_script_that_starts_an_audit_is_not_run_once_more_by_its_processes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from scrapy_neardup.audit.signing import sign\n"
+        "from scrapy_neardup.audit.signing import spread\n"
         "from scrapy_neardup.fingerprint import Fingerprinter\n"
         "print('started', flush=True)\n"
-        f"print(len(list(sign((f'text {{n}}' for n in range({ALONE + 9})), Fingerprinter(), processes=2))))\n"
+        f"texts = (f'text {{n}}' for n in range({ALONE + 9}))\n"
+        "print(len(list(spread(texts, Fingerprinter().signatures, 2))))\n"
     )
     started = [sys.executable, str(script)]
     done = subprocess.run(started, capture_output=True, text=True, timeout=60, check=False)
@@ -91,7 +92,7 @@ def test_a_script_that_starts_an_audit_is_not_run_once_more_by_its_processes(tmp
 def test_process_that_is_killed_is_no_hang() -> None:
     texts = [text(number, 60) for number in range(ALONE + 5000)]
     before = children(os.getpid())
-    signatures = sign(texts, Fingerprinter(), processes=2)
+    signatures = spread(texts, Fingerprinter().signatures, 2)
     next(signatures)
     started = children(os.getpid()) - before
     os.kill(min(started), signal.SIGKILL)

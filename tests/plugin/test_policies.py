@@ -93,25 +93,6 @@ async def test_scope(site, crawl, pages):
         assert (result["checked"], result["duplicate"], result.errors) == (2, duplicates, {})
 
 
-@pytest.mark.parametrize("path", ["/story?a=1&b=2", "/print"])
-async def test_the_page_that_its_copy_names_as_canonical(site, crawl, pages, text, path):
-    """What counts is what the stored page says: nobody makes himself canonical."""
-
-    class Marking(pages):
-        def parse(self, response):
-            yield {"url": response.url, "better": response.meta.get("neardup_better_than", {}).get("url")}
-
-    link = f'<link rel=canonical href="{path}">'
-    for each in ("/print", "/story", "/third"):
-        site.pages[each] = f"<html><head>{link}</head><body><p>{text(1)}</p></body></html>".encode()
-    urls = [f"{site.url}{each}" for each in ("/print", "/third", "/story?a=1&b=2")]
-    result = await crawl(Marking, {**ONE_BY_ONE, "NEARDUP_PREFER_CANONICAL": True}, urls=urls)
-    kept = {item["url"]: item["better"] for item in result.items}
-    assert kept == ({urls[0]: None} if path == "/print" else {urls[0]: None, urls[2]: urls[0]})
-    assert (result["preferred"], result["index/documents"]) == (len(kept) - 1, 1)
-    assert result.errors == {}
-
-
 async def test_index_is_kept_in_a_directory(site, crawl, pages, tmp_path):
     urls = two_copies(site)
     settings = {**ONE_BY_ONE, "NEARDUP_DIR": "seen"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -71,7 +72,7 @@ def test_a_crawl_knows_the_pages_of_an_audit_from_the_start(tmp_path: Path) -> N
     pyarrow.parquet.write_table(
         pa.Table.from_batches(tables), tmp_path / "audit" / SIGNATURES / "part-0.parquet"
     )
-    content = {"settings": OPTIONS.to_json(), "identity": OPTIONS.identity()}
+    content = {"settings": asdict(OPTIONS), "identity": OPTIONS.identity()}
     (tmp_path / "audit" / SETTINGS).write_text(json.dumps(content), encoding="utf-8")
     count = make_index(tmp_path / "audit", str(tmp_path / "index"))
     assert count == len(pages) - 1  # a note

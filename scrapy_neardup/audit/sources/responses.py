@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
     from .records import Record
 
-#: Bytes of a page in which its head is looked for, characters kept of a title, links that are looked at.
-_HEAD_BYTES, _TITLE, _MOST = 1 << 17, 200, 200
+#: Bytes of a page in which its head is looked for, characters kept of a title, elements that are looked at.
+_HEAD_BYTES, _TITLE, _MOST = 1 << 17, 200, 400
 #: Links below it may be what readers have written.
 _END = re.compile("</head|<body", re.IGNORECASE)
 #: All search engines, and the one that pages are written for.
@@ -368,7 +368,7 @@ class Head(NamedTuple):
 
 
 def read_head(body: bytes, content_type: str | None, url: str) -> Head:
-    """Read the head of the page at *url*."""
+    """Read the head of the page at *url*; ``og:url`` counts where no canonical URL is named."""
     # The charset of a page that does not declare one takes long to guess, and URLs are ASCII.
     _, text = decode_as_declared(body[:_HEAD_BYTES], content_type, lambda _: "utf-8")
     text = _END.split(text, maxsplit=1)[0]
@@ -377,34 +377,29 @@ def read_head(body: bytes, content_type: str | None, url: str) -> Head:
         tree = parsed(text)
     except etree.LxmlError:  # of what no browser would make sense of
         tree = None
-    return Head(title, Indexing() if tree is None else _head_indexing(tree, url))
-
-
-def _head_indexing(tree: etree._Element, url: str) -> Indexing:
-    """Return what the head of the page at *url* says; ``og:url`` counts where no canonical URL is named."""
-    links = [
-        (each.get("rel", ""), each.get("href", ""), each.get("hreflang", ""))
-        for each in islice(tree.iter("link"), _MOST)
-    ]
-    noindex = False
-    for each in tree.iter("meta"):
+    noindex, declared, shared, alternates = False, "", "", dict[str, str]()
+    for each in () if tree is None else islice(tree.iter("link", "meta"), _MOST):
+        said = each.get("content", "")
+        noindex |= each.get("name", "").strip().lower() in _AGENTS and header_forbids(said)
         if each.get("property") == "og:url":
-            links.append(("canonical", each.get("content", ""), ""))
-        if each.get("name", "").strip().lower() in _AGENTS:
-            noindex |= header_forbids(each.get("content", ""))
-    declared, alternates = "", dict[str, str]()
-    for rel, href, language in links[: 2 * _MOST]:
-        try:
-            absolute = urljoin(url, href.strip()) if href.strip() else ""
-        except ValueError:  # such as an address in brackets that is none
+            shared = shared or _absolute(url, said)
+        if not (linked := _absolute(url, each.get("href", ""))):
             continue
-        if not absolute.startswith(("http://", "https://")) or len(absolute) > MAX_URL:
-            continue
-        if "canonical" in rel.lower().split():
-            declared = declared or absolute
-        elif "alternate" in rel.lower().split() and language.strip():
-            alternates.setdefault(language.strip().lower(), absolute)
-    return Indexing(noindex, declared, tuple(alternates.items()))
+        rel, language = each.get("rel", "").lower().split(), each.get("hreflang", "").strip().lower()
+        if "canonical" in rel:
+            declared = declared or linked
+        elif "alternate" in rel and language:
+            alternates.setdefault(language, linked)
+    return Head(title, Indexing(noindex, declared or shared, tuple(alternates.items())))
+
+
+def _absolute(base: str, href: str) -> str:
+    """Return the URL that a link on the page at *base* leads to; "" if it is none of a site."""
+    try:
+        url = urljoin(base, href.strip()) if href.strip() else ""
+    except ValueError:  # such as an address in brackets that is none
+        return ""
+    return url if url.startswith(("http://", "https://")) and len(url) <= MAX_URL else ""
 
 
 def header_forbids(value: str) -> bool:

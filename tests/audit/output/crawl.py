@@ -64,7 +64,7 @@ def audit_of(
         for name, value in zip(("first", "second", "distance", "similarity", "kind"), pair, strict=True):
             compared[name][row] = value
     further = {"inputs": ((Input("crawl.jl.gz", "feed"), len(urls)),), "problems": (), **changes}
-    further |= {"skipped": {}, "boilerplate": (), "started": "new"}
+    further |= {"skipped": {}, "boilerplate": ()}
     store, rows = _Texts(texts), np.arange(len(urls))
     return Audit(table, groups, compared, AuditOptions(seed=0), _store=store, _ids=rows, **further)  # type: ignore[arg-type]
 

@@ -1,0 +1,157 @@
+"""The better copy is kept; copies share an identifier (NEARDUP_CLUSTER_FIELD), and listeners hear of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import datetime
+
+import pytest
+
+from scrapy_neardup.matching.items import behind_items, pack, unpack
+from scrapy_neardup.plugin import signals
+from scrapy_neardup.plugin.story import Story, digest
+
+SETTINGS = {"CONCURRENT_REQUESTS": 1, "NEARDUP_CLUSTER_FIELD": "story_id", "NEARDUP_REPORT": "report.jsonl"}
+
+
+@pytest.fixture
+def story(site, crawl, pages, text, tmp_path):
+    """Crawl pages of one story; return what was kept, in order, what listeners were told, and the report."""
+
+    async def run(*paths, settings=None, hosts=None):
+        told = []
+
+        class Stories(pages):
+            @classmethod
+            def from_crawler(cls, crawler, *args, **kwargs):
+                spider = super().from_crawler(crawler, *args, **kwargs)
+                crawler.signals.connect(spider.copy_seen, signals.copy_seen)
+                return spider
+
+            async def copy_seen(self, url, host, kept, story, seen, spider):
+                assert (host, type(seen)) == ("127.0.0.1", datetime)
+                told.append((url.removeprefix(site.url), kept.removeprefix(site.url), story))
+
+            def parse(self, response):
+                price = response.css("i::text").get()
+                yield {"url": response.url, "title": response.css("title::text").get(), "price": price}
+
+        urls = [site.url + path for path in paths]
+        (tmp_path / "report.jsonl").unlink(missing_ok=True)
+        result = await crawl(Stories, {**SETTINGS, **(settings or {})}, urls=urls)
+        assert result.errors == {}
+        kept = {item["url"].removeprefix(site.url): item["story_id"] for item in result.items}
+        report = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
+        return kept, told, report
+
+    def show(path, canonical="/story", seed=1, price="", title="A story"):
+        link = f"<link rel=canonical href='{canonical}'>" if canonical else ""
+        head = f"<html><head><title>{title}</title>{link}</head>"
+        site.pages[path] = f"{head}<body><p>{text(seed)}</p><i>{price}</i></body></html>".encode()
+
+    for path in ("/print", "/amp", "/story", "/copy"):
+        show(path)
+    run.show = show
+    return run
+
+
+@pytest.mark.parametrize("kept_index", [False, True])
+async def test_the_page_that_the_print_version_names_is_kept_and_has_its_identifier(story, site, kept_index):
+    settings = {"NEARDUP_DIR": "seen"} if kept_index else {}
+    kept, told, report = await story("/print", "/amp", "/story", "/copy", settings=settings)
+    name = digest(f"{site.url}/print").hex()
+    assert kept == {"/print": name, "/story": name}
+    assert told[:2] == [("/amp", "/print", name), ("/print", "/story", name)]
+    # The story may be in progress then, and the print version still in the index.
+    assert told[2] in [("/copy", "/story", name), ("/copy", "/print", name)]
+    lines = [(line["verdict"], line["url"].removeprefix(site.url), line["story"]) for line in report]
+    assert lines == [("exact", "/amp", name), ("preferred", "/story", name), ("exact", "/copy", name)]
+    assert report[1]["replaces"] == [f"{site.url}/print"]
+    if kept_index:  # what was learned outlives the crawl, through two links of the chain
+        kept, told, report = await story("/new", "/story", "/amp", settings=settings)
+        assert kept == {"/story": name}
+        assert told == [("/amp", "/story", name)]
+
+
+async def test_a_page_named_in_an_earlier_crawl_is_kept_in_a_later_one(story, site):
+    first, _, _ = await story("/print", settings={"NEARDUP_DIR": "seen"})
+    second, told, _ = await story("/story", settings={"NEARDUP_DIR": "seen"})
+    assert [*first.values()] == [*second.values()] == [digest(f"{site.url}/print").hex()]
+    assert [each[:2] for each in told] == [("/print", "/story")]
+    kept, _, _ = await story("/print", "/story", settings={"NEARDUP_PREFER_CANONICAL": False})
+    assert [*kept] == ["/print"]
+
+
+@pytest.mark.parametrize("policy", ["tag", "drop_items"])
+async def test_an_item_that_says_something_else_is_another_story(story, site, policy):
+    """Variants of a product name one page as canonical, and a database must keep them all."""
+    for path, price in (("/red", "12.90"), ("/blue", "14.90"), ("/story", "11.90")):
+        story.show(path, price=price)
+    kept, told, _ = await story("/red", "/blue", "/story", settings={"NEARDUP_POLICY": policy})
+    assert kept == {path: digest(site.url + path).hex() for path in ("/red", "/blue", "/story")}
+    assert told == []
+
+
+async def test_copies_that_are_tagged_have_the_identifier_too(story, site):
+    story.show("/far", canonical=site.url.replace("127.0.0.1", "localhost") + "/story")
+    kept, told, _ = await story("/far", "/story", "/other", settings={"NEARDUP_POLICY": "tag"})
+    name = digest(f"{site.url}/far").hex()
+    assert kept == {"/far": name, "/story": name}  # another site's page is not named
+    assert told == [("/story", "/far", name)]
+
+
+async def test_further_items_of_a_page_have_other_identifiers(site, crawl, pages):
+    class Lists(pages):
+        def parse(self, response):
+            yield from ({"name": number} for number in range(3))
+            yield 7  # what cannot have the field passes
+
+    result = await crawl(Lists, SETTINGS, urls=[site.article("/list")])
+    name = digest(f"{site.url}/list").hex()
+    assert [item["story_id"] for item in result.items if item != 7] == [name, f"{name}-2", f"{name}-3"]
+    assert result["untaggable"] == 1
+
+
+def test_two_processes_name_a_story_alike(site, environment, tmp_path):
+    """One crawl meets the print version, the other the story, with one index."""
+    site.pages["/print"] = site.pages["/story"] = (
+        b"<html><head><link rel=canonical href=/story></head><body><p>"
+        + b" ".join(b"word%d" % number for number in range(200))
+        + b"</p></body></html>"
+    )
+    program = """
+import sys, scrapy
+from scrapy.crawler import CrawlerProcess
+class Stories(scrapy.Spider):
+    name = "stories"
+    start_urls = sys.argv[1:]
+    def parse(self, response):
+        yield {"url": response.url}
+process = CrawlerProcess({
+    "ADDONS": {"scrapy_neardup.Addon": 700}, "NEARDUP_DIR": "seen", "NEARDUP_CLUSTER_FIELD": "story_id",
+    "NEARDUP_EXTRACTOR": "plain", "NEARDUP_WORKERS": 1, "LOG_ENABLED": False,
+    "FEEDS": {"items.jsonl": {"format": "jsonlines"}},
+})
+process.crawl(Stories)
+process.start()
+"""
+    (tmp_path / "run.py").write_text(f"if __name__ == '__main__':\n    exec({program!r})")
+    (tmp_path / "scrapy.cfg").write_text("")
+    for path in ("/print", "/story", "/print"):
+        command = [sys.executable, "run.py", site.url + path]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    name = digest(f"{site.url}/print").hex()
+    assert items == [{"url": site.url + path, "story_id": name} for path in ("/print", "/story")]
+
+
+def test_what_a_note_has_behind_its_items():
+    items = [{1: b"abcd"}, {2: b"efgh", 3: b"ijkl"}]
+    for story in (Story(digest("a")), Story(digest("b")), Story(digest("a"), digest("c"))):
+        note = pack(items, story.noted("a"))
+        assert (unpack(note), Story.of("a", note)) == (items, story)
+    assert Story(digest("a")).noted("a") == behind_items(b"") == b""
+    full = pack([{1: bytes(250)}] * 64, bytes(24))
+    assert (len(full) <= 4096, behind_items(full)) == (True, bytes(24))
