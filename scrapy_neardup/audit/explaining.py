@@ -47,7 +47,7 @@ def read_document(path: Path, settings: AuditOptions) -> Document:
         raise ConfigurationError(f"{path} cannot be compared ({error}): name another file.") from error
     url, main, reason = "", None, None
     if looks_like_html(content) and path.suffix.lower() not in (".txt", ".md"):
-        url = read_head(content, None, "").indexing.declared
+        url = read_head(content, None, "").declared
         workers = Workers(
             TextOnly(), settings.extractor, processes=1, timeout=settings.extract_timeout,
             memory=settings.extract_memory, keep_text=True, area=settings.area,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .sources.records import Origin
-    from .store import StoredPage
+    from .store import Row
 
 
 class Repeat(NamedTuple):
@@ -102,20 +102,19 @@ class _Batch:
     def add_skipped(self, reason: str, count: int) -> None:
         self.unjudged[reason] += count
 
-    def add(self, page: StoredPage) -> None:
+    def add(self, row: Row) -> None:
         """Judge a page, and file it if it is to be."""
-        record = page.record
-        signature = page.filed.signature if page.filed is not None else None
+        signature, url = row.get("signature"), row["url"]
         if signature is None:
-            self.unjudged[page.reason or "no text"] += 1
+            self.unjudged[row.get("reason") or "no text"] += 1
             return
-        items = unpack(record.note)
+        items = unpack(row["note"])
         beside: frozenset[tuple[str, bytes]] = frozenset()
         while True:
             if self._add:
-                verdict = self._detector.reserve(signature, record.url, beside=beside)
+                verdict = self._detector.reserve(signature, url, beside=beside)
             else:
-                verdict = self._detector.check(signature, record.url)
+                verdict = self._detector.check(signature, url)
             if verdict.kind in ("too_short", "wall"):
                 self.unjudged[verdict.kind.replace("_", " ")] += 1
             if verdict.repeats is None or not (verdict.is_duplicate or verdict.unchanged):
@@ -124,11 +123,11 @@ class _Batch:
             if not items or repeated.find(items[0], several=False) != "differs":
                 assert verdict.url is not None
                 assert verdict.similarity is not None
-                where = (record.origin.path, record.origin.place, record.url)
-                self.repeats.append(Repeat(*where, verdict.kind, verdict.url, verdict.similarity))
+                found = (verdict.kind, verdict.url, verdict.similarity)
+                self.repeats.append(Repeat(row["source"], row["place"], url, *found))
                 break
             if not self._add or repeated.compared <= beside:  # what is pending elsewhere is not compared
                 break
             beside |= repeated.compared  # its item says something else: it is filed beside them
         if verdict.reservation is not None:
-            verdict.reservation.confirm(note=record.note)
+            verdict.reservation.confirm(note=row["note"])

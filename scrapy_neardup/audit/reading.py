@@ -6,9 +6,9 @@ that, and which can be killed. Both go on at once, and few pages are in memory a
 
 from __future__ import annotations
 
+import json
 from collections import Counter, deque
 from contextlib import closing
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -19,7 +19,7 @@ from .signing import Filer, Unsigned, spread
 from .sources import read_sources
 from .sources.records import BrokenRecord, Origin, Skipped
 from .sources.responses import read_head
-from .store import StoredPage
+from .store import row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .model import Input
     from .settings import AuditOptions
     from .sources.records import CrawledPage, Record
+    from .store import Row
 
 #: Pages that wait for each extracting process.
 _WAITING = 8
@@ -46,7 +47,7 @@ class Sink(Protocol):
     """What pages go into; `Store` describes the methods."""
 
     def has(self, origin: Origin, stamp: str) -> bool: ...
-    def add(self, page: StoredPage) -> None: ...
+    def add(self, row: Row) -> None: ...
     def add_problem(self, origin: Origin, reason: str) -> None: ...
     def add_skipped(self, reason: str, count: int) -> None: ...
 
@@ -94,8 +95,8 @@ class _Reader:
         self._done = 0
         self._filer = filer or Filer(settings.fingerprinter, settings.header)
         self._workers: extraction.Workers | None = None
-        self._extracting: deque[tuple[StoredPage, Future[extraction.Extraction]]] = deque()
-        self._texts: deque[StoredPage] = deque()
+        self._extracting: deque[tuple[Row, Future[extraction.Extraction]]] = deque()
+        self._texts: deque[Row] = deque()
         self._skipped = Counter[str]()
         self._stamp = lru_cache(maxsize=1)(_stamp)
 
@@ -106,9 +107,7 @@ class _Reader:
     def read(self, records: Iterable[tuple[str, Record]]) -> Iterator[None]:
         with closing(spread(self._unsigned(records), self._filer, self._settings.processes)) as every:
             for filed in every:
-                page = self._texts.popleft()
-                page.filed = filed
-                self._sink.add(page)
+                self._sink.add(self._texts.popleft() | filed)
                 while self._extracting and self._extracting[0][1].done():
                     self._add_extracted()
                 yield
@@ -137,16 +136,16 @@ class _Reader:
             stamp = self._stamp(origin.path) or _stamp(str(Path(origin.path, origin.place, "response_body")))
             if self._sink.has(origin, stamp):
                 continue
-            page = StoredPage(root, stamp, replace(record, text=None, body=None))
+            row = row_of(record, root, stamp)
             if record.text is not None:
-                self._texts.append(page)
-                yield Unsigned(record.text, record.title, page.of_site)
+                self._texts.append(row)
+                yield Unsigned(record.text, record.title, _of_site(row))
             elif record.body is not None:
-                self._extract(page, record, record.body)
+                self._extract(row, record, record.body)
             else:
-                self._sink.add(page)
+                self._sink.add(row)
 
-    def _extract(self, page: StoredPage, record: CrawledPage, body: bytes) -> None:
+    def _extract(self, row: Row, record: CrawledPage, body: bytes) -> None:
         settings = self._settings
         if self._workers is None:
             self._workers = extraction.Workers(
@@ -160,18 +159,22 @@ class _Reader:
             )
         job = self._workers.submit(extraction.Page(body, record.url, record.content_type))
         head = read_head(body, record.content_type, record.url)
-        noindex = head.indexing.noindex or record.indexing.noindex
-        page.record = replace(page.record, title=head.title, indexing=replace(head.indexing, noindex=noindex))
-        self._extracting.append((page, job))
+        row |= {"title": head.title, "declared": head.declared, "noindex": head.noindex or record.noindex}
+        row["alternates"] = json.dumps(head.alternates) if head.alternates else ""
+        self._extracting.append((row, job))
         if len(self._extracting) > _WAITING * settings.processes:
             self._add_extracted()
 
     def _add_extracted(self) -> None:
-        page, job = self._extracting.popleft()
+        row, job = self._extracting.popleft()
         done = job.result()
-        page.reason = done.reason
+        row["reason"] = done.reason
         if done.signature is not None:
-            (page.filed,) = self._filer.filed(
-                [done.signature], [done.text], [page.record.title], [page.of_site]
-            )
-        self._sink.add(page)
+            (filed,) = self._filer.filed([done.signature], [done.text], [row["title"]], [_of_site(row)])
+            row |= filed
+        self._sink.add(row)
+
+
+def _of_site(row: Row) -> str:
+    """Return the URL that says which site a page is of: of one that was saved to a file, what it names."""
+    return str(row["url"] if row["url"].startswith(("http://", "https://")) else row["declared"])

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -59,22 +59,10 @@ class Unsigned(NamedTuple):
     url: str
 
 
-class Filed(NamedTuple):
-    """A text as it is stored. All but the title is bytes, which pass between processes in no time."""
-
-    #: The title of its page.
-    title: str
-    #: The signature as an index holds it: the bytes of uint64[keys] and of a record.
-    keys: bytes | None
-    record: bytes | None
-    wall: bool = False
-    #: Of a text that is kept its title in UTF-8, the keys of its long paragraphs, each once (the bytes of
-    #: uint64[n]), and what `packed_text` makes of it.
-    headline: bytes | None = None
-    paragraphs: bytes | None = None
-    text: bytes | None = None
-    #: In place of all that, see `Filer.signatures`.
-    signature: Signature | None = None
+#: Columns of the store: ``title``, and the signature as an index holds it, ``keys`` (the bytes of
+#: uint64[keys]), ``record`` and ``wall``; of a text that is kept ``headline``, its title in UTF-8,
+#: ``paragraphs``, the keys of the long ones, each once (bytes of uint64[n]), and ``text``, see `packed_text`.
+Filed: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -83,7 +71,7 @@ class Filer:
 
     fingerprinter: Fingerprinter
     header: Header
-    #: Whether bare signatures are wanted, which are compared with an index.
+    #: Whether bare signatures are wanted in place of all that, which are compared with an index.
     signatures: bool = False
 
     def __call__(self, texts: Sequence[Unsigned]) -> list[Filed]:
@@ -105,16 +93,16 @@ class Filer:
     ) -> list[Filed]:
         """File *texts* with their *signatures*, the *titles* of their pages and *urls* that say the site."""
         if self.signatures:
-            return [Filed("", None, None, signature=each) for each in signatures]
+            return [{"signature": each} for each in signatures]
         documents = entries(signatures, urls, self.header)
         found = []
         for number, (signature, text, title) in enumerate(zip(signatures, texts, titles, strict=True)):
             keys, record = documents.keys[:, number].tobytes(), documents.records[number].tobytes()
-            filed = Filed(title, keys, record, signature.wall)
+            filed: Filed = {"title": title, "keys": keys, "record": record, "wall": signature.wall}
             if text is not None:
-                paragraphs = np.array(sorted({*paragraph_keys(text.text)}), np.uint64).tobytes()
-                headline = text.title.replace("\0", " ").encode("utf-8", "surrogatepass")
-                filed = filed._replace(headline=headline, paragraphs=paragraphs, text=packed_text(text))
+                filed["headline"] = text.title.replace("\0", " ").encode("utf-8", "surrogatepass")
+                filed["paragraphs"] = np.array(sorted({*paragraph_keys(text.text)}), np.uint64).tobytes()
+                filed["text"] = packed_text(text)
             found.append(filed)
         return found
 

@@ -11,16 +11,14 @@ import json
 import sqlite3
 import time
 import zlib
-from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .signing import Filed, unpacked
-from .sources.records import Revisit
+from .signing import unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 
 #: The file in the folder of an audit that holds its pages.
 FILE = "signatures.sqlite"
-#: The columns of the table, in the order of `row_of`, with their types in SQLite; "?": they may be empty.
+#: The columns of the table, with their types in SQLite; "?": they may be empty.
 COLUMNS = {
     "run": "integer", "root": "text", "source": "text", "place": "text", "stamp": "text", "url": "text",
     "fetched": "real?", "declared": "text", "alternates": "text", "title": "text", "noindex": "integer",
@@ -56,45 +54,21 @@ CREATE TABLE IF NOT EXISTS problems (source TEXT, place TEXT, reason TEXT);
 _INSERT = f"INSERT OR REPLACE INTO pages ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 #: Pages and seconds between two commits: as much is lost if the audit is killed.
 _BATCH, _PAUSE = 1000, 1.0
-#: What is stored of a page without a signature, and of one that is no revisit.
-_UNSIGNED, _NO_REVISIT = Filed("", None, None), Revisit(None, None)
+#: A page as a row of the table, by column: what is not there is not known.
+Row: TypeAlias = dict[str, Any]
 
 
-@dataclass(slots=True)
-class StoredPage:
-    """A page as it is stored: with a signature, or the reason why it has no text, or as a revisit."""
+def row_of(page: CrawledPage, root: str, stamp: str) -> Row:
+    """Return what is stored of *page* but for its text.
 
-    #: The source that the user named.
-    root: str
-    #: Size and time of change of the file that it is in.
-    stamp: str
-    #: What was read, without HTML; title and indexing are those of its head, too.
-    record: CrawledPage
-    #: Why there is no main text; see `extraction.Reason`.
-    reason: str | None = None
-    #: Its signature and its text.
-    filed: Filed | None = None
-
-    @property
-    def of_site(self) -> str:
-        """The URL that says which site it is of: of a page that was saved to a file, what the page names."""
-        url = self.record.url
-        return url if url.startswith(("http://", "https://")) else self.record.indexing.declared
-
-
-def row_of(page: StoredPage, run: int) -> tuple[Any, ...]:
-    """Return *page* as a row of the table, with `COLUMNS`, met in the run of that number."""
-    record, filed = page.record, page.filed or _UNSIGNED
-    indexing, revisit = record.indexing, record.revisit_of or _NO_REVISIT
-    alternates = json.dumps(dict(indexing.alternates)) if indexing.alternates else ""
-    row = (
-        run, page.root, record.origin.path, record.origin.place, page.stamp, record.url,
-        None if record.fetched is None else float(record.fetched), indexing.declared, alternates,
-        record.title or filed.title, indexing.noindex, record.digest, revisit.digest, revisit.url,
-        page.reason, filed.wall, filed.keys, filed.record, filed.headline, filed.paragraphs, filed.text,
-        record.note,
-    )  # fmt: skip
-    return tuple(encodable(value) if isinstance(value, str) else value for value in row)
+    *root* is the source that the user named, *stamp* is size and time of change of the file that it is in.
+    """
+    return {
+        "root": root, "source": page.origin.path, "place": page.origin.place, "stamp": stamp, "url": page.url,
+        "fetched": None if page.fetched is None else float(page.fetched), "declared": "", "alternates": "",
+        "title": page.title, "noindex": page.noindex, "body_digest": page.digest,
+        "refers_digest": page.refers_digest, "refers_url": page.refers_url, "wall": False, "note": page.note,
+    }  # fmt: skip
 
 
 def encodable(text: str) -> str:
@@ -182,9 +156,10 @@ class Store:
         met = "UPDATE pages SET run = ? WHERE source = ? AND place = ? AND stamp = ?"
         return self._write(met, self._run, *where) > 0
 
-    def add(self, page: StoredPage) -> None:
+    def add(self, row: Row) -> None:
         """Store a page, with the next batch."""
-        self._write(_INSERT, *row_of(page, self._run))
+        values = ({"run": self._run, **row}.get(name) for name in COLUMNS)
+        self._write(_INSERT, *(encodable(each) if isinstance(each, str) else each for each in values))
 
     def add_problem(self, origin: Origin, reason: str) -> None:
         """Note what could not be read."""

@@ -24,7 +24,7 @@ from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.audit.sources import find_sources, read_sources
 from scrapy_neardup.audit.sources.feeds import Fields, item_of
 from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Origin
-from scrapy_neardup.audit.store import COLUMNS, encodable, row_of
+from scrapy_neardup.audit.store import encodable
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.boilerplate import widespread
 from scrapy_neardup.matching.records import DIGEST, entries
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.audit.sources.records import Record
-    from scrapy_neardup.audit.store import StoredPage
+    from scrapy_neardup.audit.store import Row
 
     from .frames import Workspace
 
@@ -158,9 +158,9 @@ class _Rows:
     def has(self, origin: Origin, stamp: str) -> bool:
         return False
 
-    def add(self, page: StoredPage) -> None:
-        row = dict(zip(COLUMNS, row_of(page, 0), strict=True))
-        if row["headline"] is not None:
+    def add(self, row: Row) -> None:
+        row = {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}
+        if "headline" in row:
             row["headline"] = row["headline"].decode("utf-8", "backslashreplace")
         self._rows.append(row | {"kind": "page"})
 

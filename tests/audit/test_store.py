@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, unpacked
 from scrapy_neardup.audit.sources.records import CrawledPage, Origin
-from scrapy_neardup.audit.store import Paragraphs, Store, StoredPage
+from scrapy_neardup.audit.store import Paragraphs, Row, Store, row_of
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.matching.boilerplate import paragraph_keys
@@ -30,8 +30,8 @@ OPTIONS = AuditOptions(seed=3)
 FILER: Filer = pickle.loads(pickle.dumps(Filer(OPTIONS.fingerprinter, OPTIONS.header)))
 
 
-def record(url: str, fetched: float | None, place: str) -> CrawledPage:
-    return CrawledPage(url, None, None, None, fetched, Origin("feed.jl", place))
+def row(url: str, fetched: float | None, place: str) -> Row:
+    return row_of(CrawledPage(url, None, None, None, fetched, Origin("feed.jl", place)), "feed.jl", "")
 
 
 def test_texts_are_filed_as_an_index_would_file_them_and_stored_as_they_were() -> None:
@@ -43,8 +43,8 @@ def test_texts_are_filed_as_an_index_would_file_them_and_stored_as_they_were() -
     store = Store(None)
     store.begin({})
     for number, (each, url) in enumerate(zip(filed, urls, strict=True)):
-        store.add(StoredPage("feed.jl", "", record(url, 5.0 if number else None, str(number)), None, each))
-    store.add(StoredPage("feed.jl", "", record("u", 1.0, "bad"), "timeout"))
+        store.add(row(url, 5.0 if number else None, str(number)) | each)
+    store.add(row("u", 1.0, "bad") | {"reason": "timeout"})
     columns = store.load(OPTIONS.header)
     assert (documents.keys == columns.keys[:4].T).all()
     assert (columns.record[:4] == documents.records).all()
@@ -62,8 +62,8 @@ def test_a_text_with_its_parts_is_read_again_as_it_was(headline: str) -> None:
         content, clean, "1.99 EUR"
     )
     (filed,) = FILER([Unsigned(content, headline, "https://a.example/")])
-    assert (filed.headline or b"").decode("utf-8", "surrogatepass") == clean
-    assert np.frombuffer(filed.paragraphs or b"", np.uint64).tolist() == sorted({*paragraph_keys(content)})
+    assert filed["headline"].decode("utf-8", "surrogatepass") == clean
+    assert np.frombuffer(filed["paragraphs"], np.uint64).tolist() == sorted({*paragraph_keys(content)})
 
 
 @pytest.mark.parametrize("damage", [b"", packed_text(MainText("words " * 99))[:-9], b"no such thing"])
@@ -86,7 +86,7 @@ def test_values_of_other_types_and_a_full_disk_are_one_line(tmp_path: Path) -> N
     store = Store(tmp_path / "pages.sqlite")
     store.begin({})
     with pytest.raises(ConfigurationError, match="delete it"):
-        store.add(StoredPage("a", b"a stamp", record("u", None, "")))  # type: ignore[arg-type]
+        store.add(row("u", None, "") | {"stamp": b"a stamp"})
     store._database.execute("PRAGMA max_page_count = 1")
     with pytest.raises(OSError, match="look at the disk"):
         store.set_meta("inputs", ["x" * 1_000_000])

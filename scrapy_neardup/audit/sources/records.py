@@ -64,25 +64,6 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Revisit:
-    """What a WARC ``revisit`` record has the same body as; one is known: `CrawledPage.digest` or the URL."""
-
-    digest: str | None
-    url: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Indexing:
-    """What a page, or its HTTP headers, tells search engines."""
-
-    noindex: bool = False
-    #: The URL that it names as canonical, absolute; "" for none.
-    declared: str = ""
-    #: Its versions for other languages or regions: pairs of ``hreflang`` and absolute URL, each once.
-    alternates: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class CrawledPage:
     """One document: a text, the HTML that it is to be extracted from, or a revisit, which has neither."""
 
@@ -97,11 +78,13 @@ class CrawledPage:
     origin: Origin
     #: Digest of the body that the source states, such as ``sha1:…``.
     digest: str | None = None
-    #: What its HTTP headers tell search engines; of a page that was read, what its head tells, too.
-    indexing: Indexing = Indexing()  # frozen
+    #: Whether its HTTP headers ask search engines not to index it.
+    noindex: bool = False
     #: Of a text, if the source has it.
     title: str = ""
-    revisit_of: Revisit | None = None
+    #: What a WARC ``revisit`` record has the same body as: one is known.
+    refers_digest: str | None = None
+    refers_url: str | None = None
     #: What the item says beside its text, see `names.note_of`; empty for a page that is no item.
     note: bytes = b""
 

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import zlib
+from dataclasses import replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -32,9 +33,7 @@ from .records import (
     MAX_URL,
     BrokenRecord,
     CrawledPage,
-    Indexing,
     Origin,
-    Revisit,
     Skipped,
     Unreadable,
     clean,
@@ -185,8 +184,10 @@ def _revisit(
         return BrokenRecord(origin, "it does not say what it is a revisit of")
     if reason := _omission(url, 200 if status == 304 else status, content_type):
         return Skipped(origin, reason)
-    refers = Revisit(digest, None if refers_to is None else clean(refers_to).strip("<>"))
-    return CrawledPage(url, None, None, content_type, fetched, origin, digest, revisit_of=refers)
+    if refers_to is not None:
+        refers_to = clean(refers_to).strip("<>")
+    page = CrawledPage(url, None, None, content_type, fetched, origin, digest)
+    return replace(page, refers_digest=digest, refers_url=refers_to)
 
 
 def _dechunked(body: bytes) -> bytes:
@@ -292,8 +293,8 @@ def page_of_response(
         return Skipped(origin, "not_html")
     if len(url) > MAX_URL:
         return BrokenRecord(origin, f"the URL has {len(url)} characters")
-    indexing = Indexing(header_forbids(headers.get("x-robots-tag", "")))
-    return CrawledPage(url, None, body, content_type, fetched, origin, digest, indexing)
+    noindex = header_forbids(headers.get("x-robots-tag", ""))
+    return CrawledPage(url, None, body, content_type, fetched, origin, digest, noindex)
 
 
 def _omission(url: str, status: int, content_type: str | None) -> str | None:
@@ -361,10 +362,16 @@ def _decoded(body: bytes, coding: str, most: int) -> bytes:
 
 
 class Head(NamedTuple):
-    """The title in the head of a page, "" if it has none, and what it tells search engines."""
+    """What the head of a page says."""
 
-    title: str
-    indexing: Indexing
+    #: "" if it has none.
+    title: str = ""
+    #: Whether it asks search engines not to index the page.
+    noindex: bool = False
+    #: The URL that it names as canonical, absolute; "" for none.
+    declared: str = ""
+    #: Its versions for other languages or regions: ``hreflang`` to absolute URL.
+    alternates: dict[str, str] = {}  # noqa: RUF012  # never changed
 
 
 def read_head(body: bytes, content_type: str | None, url: str) -> Head:
@@ -390,7 +397,7 @@ def read_head(body: bytes, content_type: str | None, url: str) -> Head:
             declared = declared or linked
         elif "alternate" in rel and language:
             alternates.setdefault(language, linked)
-    return Head(title, Indexing(noindex, declared or shared, tuple(alternates.items())))
+    return Head(title, noindex, declared or shared, alternates)
 
 
 def _absolute(base: str, href: str) -> str:

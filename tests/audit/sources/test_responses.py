@@ -13,12 +13,12 @@ import pytest
 from scrapy_neardup.audit.sources.records import (
     BrokenRecord,
     CrawledPage,
-    Indexing,
     Origin,
     Skipped,
     Unreadable,
 )  # fmt: skip
 from scrapy_neardup.audit.sources.responses import (
+    Head,
     decode_body,
     header_forbids,
     page_of_response,
@@ -109,30 +109,30 @@ def test_what_is_a_page(
 PAGE = "https://a.example/de/page?x=1"
 
 
-def head(content: str) -> Indexing:
-    return read_head(f"<html><head>{content}</head>".encode(), None, PAGE).indexing
+def head(content: str) -> Head:
+    return read_head(f"<html><head>{content}</head>".encode(), None, PAGE)
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("<title>x</title>", Indexing()),
-        ('<meta name="Robots" content="follow, NOINDEX">', Indexing(noindex=True)),
-        ('<meta name="googlebot" content="none">', Indexing(noindex=True)),
-        ('<meta name="otherbot" content="noindex">', Indexing()),
-        ('<link rel="Canonical" href="/de/page">', Indexing(declared="https://a.example/de/page")),
+        ("<title>x</title>", Head("x")),
+        ('<meta name="Robots" content="follow, NOINDEX">', Head(noindex=True)),
+        ('<meta name="googlebot" content="none">', Head(noindex=True)),
+        ('<meta name="otherbot" content="noindex">', Head()),
+        ('<link rel="Canonical" href="/de/page">', Head(declared="https://a.example/de/page")),
         (
             '<link rel="canonical" href=""><meta property="og:url" content="/y">',
-            Indexing(declared="https://a.example/y"),
+            Head(declared="https://a.example/y"),
         ),
-        ('<link rel="canonical" href="javascript:x">', Indexing()),
+        ('<link rel="canonical" href="javascript:x">', Head()),
         (
             '<link rel="alternate" hreflang="EN" href="/en/page"><link rel="alternate" href="/feed.xml">',
-            Indexing(alternates=(("en", "https://a.example/en/page"),)),
+            Head(alternates={"en": "https://a.example/en/page"}),
         ),
     ],
 )
-def test_the_head_of_a_page(content: str, expected: Indexing) -> None:
+def test_the_head_of_a_page(content: str, expected: Head) -> None:
     assert head(content) == expected
 
 
@@ -148,7 +148,7 @@ LINK = '<link rel="canonical" href="/de/page"/>'
     ],
 )
 def test_the_head_of_a_page_with_an_xml_declaration_or_without_a_tag_is_read(page: str) -> None:
-    assert read_head(page.encode(), None, PAGE).indexing.declared == PAGE.partition("?")[0]
+    assert read_head(page.encode(), None, PAGE).declared == PAGE.partition("?")[0]
 
 
 def test_the_head_of_a_page_that_was_saved_as_utf8_is_read_as_that() -> None:
@@ -160,7 +160,7 @@ def test_the_head_of_a_page_that_was_saved_as_utf8_is_read_as_that() -> None:
 
 
 def test_links_that_readers_may_have_written_say_nothing_of_the_page() -> None:
-    assert head(f"<title>x</title><body><p>a comment {LINK}") == Indexing()
+    assert head(f"<title>x</title><body><p>a comment {LINK}") == Head("x")
 
 
 @pytest.mark.parametrize(
@@ -176,5 +176,5 @@ def test_the_robots_header(value: str, forbids: bool) -> None:
 
 def test_heads_are_read_in_linear_time() -> None:
     started = time.process_time()
-    assert head("<title " * (1 << 15)) == Indexing()
+    assert head("<title " * (1 << 15)) == Head()
     assert time.process_time() - started < 1.5  # quadratic time takes five seconds

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.audit.sources.records import CrawledPage, Revisit
+from scrapy_neardup.audit.sources.records import CrawledPage
 
 from .archives import http, open_sources, record, write_warc
 
@@ -46,7 +46,7 @@ def test_responses(path: Path, html: Any, read: Any) -> None:
     assert contents.urls == ["http://a/0", "http://a/1"]
     first = contents.pages[0]
     assert (first.body, first.content_type, first.digest) == (html(0), "text/html", "sha1:0")
-    assert (first.fetched, first.revisit_of) == (1714979289.0, None)
+    assert (first.fetched, first.refers_digest, first.refers_url) == (1714979289.0, None, None)
     assert [skipped.reason for skipped in contents.skipped] == ["redirect", "error", "not_html", "robots"]
     assert not contents.problems
 
@@ -87,10 +87,10 @@ def test_revisits_say_what_they_repeat(path: Path, html: Any, read: Any) -> None
     ]
     write_warc(path, records)
     contents = read(path)
-    assert [(page.url, page.revisit_of) for page in contents.pages[1:]] == [
-        ("http://b/0", Revisit("sha1:0", None)),
-        ("http://b/1", Revisit(None, "http://a/0")),
-        ("http://a/0", Revisit(None, "http://a/0")),
+    assert [(page.url, page.refers_digest, page.refers_url) for page in contents.pages[1:]] == [
+        ("http://b/0", "sha1:0", None),
+        ("http://b/1", None, "http://a/0"),
+        ("http://a/0", None, "http://a/0"),
     ]
     assert {(page.text, page.body) for page in contents.pages[1:]} == {(None, None)}
     assert [skipped.reason for skipped in contents.skipped] == ["not_html", "robots"]
@@ -146,10 +146,10 @@ def test_files_of_several_crawlers(
     name: str, html_pages: int, revisits: int, omitted: int, read: Any
 ) -> None:
     contents = read(SAMPLES / f"{name}.warc.gz")
-    kinds = Counter(page.revisit_of is None for page in contents.pages)
+    kinds = Counter(page.body is not None for page in contents.pages)
     assert (kinds[True], kinds[False], len(contents.skipped)) == (html_pages, revisits, omitted)
     assert not contents.problems
-    assert all(b"<" in page.body for page in contents.pages if page.revisit_of is None)
+    assert all(b"<" in page.body for page in contents.pages if page.body is not None)
 
 
 def test_resources_and_texts_are_pages(tmp_path: Path) -> None:
