@@ -12,7 +12,7 @@ from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.index import open_index
 from scrapy_neardup.matching.items import ItemNotes, RepeatedItems, unpack
 
-from .reading import fill
+from .reading import Reader
 from .settings import AuditOptions
 from .signing import Filer
 from .sources import find_sources
@@ -76,7 +76,7 @@ def filter_against(
     with Detector.open(against, extractor=extractor, min_tokens=settings.min_tokens, **how) as detector:
         batch = _Batch(detector, add)
         filer = Filer(detector.fingerprinter, detector.index.header, signatures=True)
-        fill(batch, inputs, settings, lambda where, done: watch("Comparing", done, where), filer)
+        Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer).read_all(inputs)
     # The index is closed, and so on disk: nothing is left out for the sake of what is lost.
     copy_without(inputs[0], target, {each.place for each in batch.repeats})
     return Filtered(batch.repeats, batch.records, batch.unjudged)
@@ -99,8 +99,8 @@ class _Batch:
     def add_problem(self, origin: Origin, reason: str) -> None:
         self.unjudged["broken"] += 1
 
-    def add_skipped(self, reason: str, count: int) -> None:
-        self.unjudged[reason] += count
+    def add_skipped(self, counts: Counter[str]) -> None:
+        self.unjudged += counts
 
     def add(self, row: Row) -> None:
         """Judge a page, and file it if it is to be."""

@@ -22,7 +22,7 @@ from .sources.responses import read_head
 from .store import row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
 
     from .model import Input
@@ -49,72 +49,52 @@ class Sink(Protocol):
     def has(self, origin: Origin, stamp: str) -> bool: ...
     def add(self, row: Row) -> None: ...
     def add_problem(self, origin: Origin, reason: str) -> None: ...
-    def add_skipped(self, reason: str, count: int) -> None: ...
+    def add_skipped(self, counts: Counter[str]) -> None: ...
 
 
-def fill(
-    sink: Sink,
-    inputs: Sequence[Input],
-    settings: AuditOptions,
-    advance: Callable[[Origin, int], None] = lambda origin, done: None,
-    filer: Filer | None = None,
-) -> None:
-    """Add all pages of *inputs* that *sink* does not have; *advance* gets the place and number of each."""
-    for _ in signing(sink, read_sources(inputs, settings), settings, advance, filer):
-        pass
+class Reader:
+    """Adds to *sink* each new page once its signature is known, or the reason why it has none.
 
-
-def signing(
-    sink: Sink,
-    records: Iterable[tuple[str, Record]],
-    settings: AuditOptions,
-    advance: Callable[[Origin, int], None] = lambda origin, done: None,
-    filer: Filer | None = None,
-) -> Iterator[None]:
-    """Add to *sink* each new page among *records*, which come with the name of their source.
-
-    Yields once a text. A page is added once its signature is known, or the reason why it has none.
+    *advance* is called with the place and number of each page.
     """
-    with closing(_Reader(sink, settings, advance, filer)) as reader:
-        yield from reader.read(records)
-
-
-class _Reader:
-    """Signs what it reads; it owns the processes that extract."""
 
     def __init__(
         self,
         sink: Sink,
         settings: AuditOptions,
-        advance: Callable[[Origin, int], None],
-        filer: Filer | None,
+        advance: Callable[[Origin, int], None] = lambda origin, done: None,
+        filer: Filer | None = None,
     ) -> None:
-        self._sink = sink
-        self._settings = settings
-        self._advance = advance
-        self._done = 0
+        self._sink, self._settings, self._advance = sink, settings, advance
         self._filer = filer or Filer(settings.fingerprinter, settings.header)
         self._workers: extraction.Workers | None = None
         self._extracting: deque[tuple[Row, Future[extraction.Extraction]]] = deque()
         self._texts: deque[Row] = deque()
+        self._done = 0
         self._skipped = Counter[str]()
         self._stamp = lru_cache(maxsize=1)(_stamp)
 
-    def close(self) -> None:
-        if self._workers is not None:
-            self._workers.close()
+    def read_all(self, inputs: Iterable[Input]) -> None:
+        """Add all pages of *inputs*."""
+        for _ in self.read(read_sources(inputs, self._settings)):
+            pass
 
     def read(self, records: Iterable[tuple[str, Record]]) -> Iterator[None]:
-        with closing(spread(self._unsigned(records), self._filer, self._settings.processes)) as every:
-            for filed in every:
-                self._sink.add(self._texts.popleft() | filed)
-                while self._extracting and self._extracting[0][1].done():
-                    self._add_extracted()
+        """Add the pages among *records*, which come with the name of their source; yield now and then."""
+        try:
+            with closing(spread(self._unsigned(records), self._filer, self._settings.processes)) as every:
+                for filed in every:
+                    self._sink.add(self._texts.popleft() | filed)
+                    while self._extracting and self._extracting[0][1].done():
+                        self._add_extracted()
+                    yield
+            while self._extracting:
+                self._add_extracted()
                 yield
-        while self._extracting:
-            self._add_extracted()
-        for reason, count in self._skipped.items():
-            self._sink.add_skipped(reason, count)
+        finally:
+            if self._workers is not None:
+                self._workers.close()
+        self._sink.add_skipped(self._skipped)
 
     def _unsigned(self, records: Iterable[tuple[str, Record]]) -> Iterator[Unsigned]:
         """Yield the texts of new pages. HTML goes to the extracting processes, what is no page is noted."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -19,16 +18,15 @@ from .crawl import load_crawl
 from .model import Audit
 from .output import files as results
 from .output.report import write_report
-from .reading import fill
+from .reading import Reader
 from .settings import VERSION, AuditOptions
 from .sources import find_sources
 from .sources.copying import copies, copy_without
-from .sources.records import SourceUnavailable
+from .sources.records import Origin, SourceUnavailable
 from .store import FILE, Store, encodable
 
 if TYPE_CHECKING:
     from .model import Input
-    from .sources.records import Origin
 
 #: Sources that a message names.
 _NAMED = 3
@@ -48,12 +46,11 @@ def audit(
 ) -> Audit:
     """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders.
 
-    The results are written to the directory *out*, if one is given. What was read is stored there, too, so
-    the next audit there signs only pages that are new. Unless *overwrite* is set, that next audit must have
-    all sources of the one before, and all settings that signatures depend on, so that nothing stored is lost.
-    *settings* are those of `AuditOptions`. If no seed is given, it is the seed of the audit before in *out*.
-    *kept* is a directory for copies of the sources without what drop.txt lists; these are files of JSON
-    lines, Parquet or WARC then. *watch* is told how far the audit is.
+    The results, and what was read, are written to the directory *out*, if one is given: the next audit there
+    signs what is new. Unless *overwrite* is set, it must have all sources of the one before, and all settings
+    that signatures depend on. *settings* are those of `AuditOptions`; the seed is that of the audit before.
+    *kept* is a directory for copies of the sources, files of JSON lines, Parquet or WARC, without what
+    drop.txt lists. *watch* is told how far the audit is.
 
     Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
     `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
@@ -78,7 +75,7 @@ def audit(
                 _require_same(store, inputs, identity)
         store.begin(identity)
         store.set_meta("inputs", inputs)
-        fill(store, inputs, options, lambda where, done: watch("Reading", done, where))
+        Reader(store, options, lambda where, done: watch("Reading", done, where)).read_all(inputs)
         store.finish()
         store.set_meta("settings", asdict(options))
         watch("Comparing", 0, None)
@@ -141,11 +138,11 @@ def _require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any
         return
     names, stored = {each.name for each in inputs}, store.meta("identity")
     gone = [name for name, _ in store.meta("inputs") if name not in names]
-    others = [name for name, value in json.loads(json.dumps(identity)).items() if stored.get(name) != value]
+    others = [name for name, value in identity.items() if stored.get(name) != value]
     if others or gone:
         what = "made with other settings" if others else "of other sources"
         raise ConfigurationError(
-            f"{store.directory} has results {what} ({', '.join(others or gone[:_NAMED])}): name another "
+            f"{store.path} has results {what} ({', '.join(others or gone[:_NAMED])}): name another "
             "directory, or pass --overwrite to replace them."
         )
 
@@ -159,26 +156,18 @@ def _compare(
     crawl, boilerplate = leave_out_boilerplate(crawl, store, settings)
     found = cluster(crawl, settings, advance)
     counts = Counter(crawl.roots)
+    read = tuple((each, counts[encodable(each.name)]) for each in inputs)
     skipped = store.skipped() | ({"revisit_of_another_crawl": crawl.elsewhere} if crawl.elsewhere else {})
-    return Audit(
-        *found,
-        settings,
-        tuple((each, counts[encodable(each.name)]) for each in inputs),
-        tuple(store.problems()),
-        skipped,
-        tuple(boilerplate),
-        store,
-        crawl.ids,
-    )
+    problems = tuple(store.problems())
+    return Audit(*found, settings, read, problems, skipped, tuple(boilerplate), store, crawl.ids)
 
 
 def _no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
     """Return an error for an audit without pages: it names the first problem, or what was left out."""
     where, why = ", ".join(each.name for each in inputs[:_NAMED]), ""
-    if problems := list(store.problems()):
-        *place, reason = problems[0]
-        first = ", ".join(filter(None, place))
-        why = f"; problems: {len(problems):,}, first in {first}: {reason}"
+    if problems := store.problems():
+        path, place, reason = problems[0]
+        why = f"; problems: {len(problems):,}, first in {Origin(path, place)}: {reason}"
     elif skipped := store.skipped():
         reasons = (f"{count:,} {reason.replace('_', ' ')}" for reason, count in skipped.items())
         why = f" (left out: {', '.join(reasons)}): name what was crawled."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -93,7 +94,7 @@ class AuditOptions(DetectionOptions):
 
     def identity(self) -> dict[str, Any]:
         """Return all that signatures depend on: stored ones of another identity are of no use."""
-        return {
+        identity = {
             **self.header.parameters,
             "version": VERSION,
             "extractor": self.area.identity(load_extractor(self.extractor).identity),
@@ -102,5 +103,6 @@ class AuditOptions(DetectionOptions):
             "size": self.max_body_size,
             "seed": self.header.seed,
             "fields": [self.text_field, self.url_field, self.base_url],
-            "record": [list(field) for field in self.header.record],
+            "record": self.header.record,
         }
+        return json.loads(json.dumps(identity))  # type: ignore[no-any-return]  # as it is stored

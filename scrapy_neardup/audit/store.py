@@ -21,6 +21,7 @@ from scrapy_neardup.errors import ConfigurationError
 from .signing import unpacked
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -101,7 +102,7 @@ class Store:
     """
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
+        self.path = path
         self._waiting, self._committed = 0, time.monotonic()
         self._run = 0
         with self.trusting():
@@ -115,11 +116,6 @@ class Store:
                 self._database.close()
                 raise
 
-    @property
-    def directory(self) -> Path | None:
-        """Where the file is, if there is one."""
-        return None if self._path is None else self._path.resolve().parent
-
     def meta(self, name: str) -> Any:
         """Return a value, None if there is none."""
         rows = self._read("SELECT value FROM meta WHERE name = ?", name)
@@ -132,7 +128,6 @@ class Store:
 
     def begin(self, identity: dict[str, Any]) -> None:
         """Begin a run. Pages of another *identity*, see `AuditOptions.identity`, are removed."""
-        identity = json.loads(json.dumps(identity))
         self._run = (self.meta("run") or 0) + 1
         if self.meta("identity") != identity:  # another version may have had other columns
             for table in ("pages", "problems"):
@@ -142,8 +137,8 @@ class Store:
         # Whether a page meets a limit depends on the machine and the moment: it is tried once more.
         self._write("DELETE FROM pages WHERE reason IN ('timeout', 'crash', 'memory')")
         start = {"run": self._run, "identity": identity, "complete": False, "skipped": {}}
-        for name, value in start.items():
-            self.set_meta(name, value)
+        for each in start.items():
+            self.set_meta(*each)
         self.commit()
 
     def signed(self) -> int:
@@ -166,9 +161,9 @@ class Store:
         row = map(encodable, (origin.path, origin.place, reason))
         self._write("INSERT INTO problems VALUES (?, ?, ?)", *row)
 
-    def add_skipped(self, reason: str, count: int) -> None:
-        """Note how many records are no pages, and why."""
-        self.set_meta("skipped", self.skipped() | {reason: count})
+    def add_skipped(self, counts: Counter[str]) -> None:
+        """Note how many records are no pages, by reason."""
+        self.set_meta("skipped", counts)
 
     def commit(self) -> None:
         """Put what was added on disk."""
@@ -245,7 +240,7 @@ class Store:
 
     def skipped(self) -> dict[str, int]:
         """Return how many records were no pages, by reason."""
-        return dict(sorted((self.meta("skipped") or {}).items()))
+        return dict(sorted(self.meta("skipped").items()))
 
     def close(self) -> None:
         """Keep what was added."""
@@ -274,7 +269,6 @@ class Store:
 
         A damaged or locked file raises `ConfigurationError`, one that cannot be written `OSError`.
         """
-        path = self._path
         try:
             yield
         except (sqlite3.Error, zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -282,12 +276,12 @@ class Store:
                 raise
             said = str(error)
             if "locked" in said:
-                said = f"{path} is in use: wait for the other audit, or name another directory."
+                said = f"{self.path} is in use: wait for the other audit, or name another directory."
             elif "closed" in said:
                 said = "The audit is closed: read its texts before."
             elif isinstance(error, sqlite3.OperationalError) and not ("decode" in said or "no such" in said):
                 remedy = "look at the disk and its permissions."
-                raise OSError(f"{path} cannot be written ({said}): {remedy}") from error
+                raise OSError(f"{self.path} cannot be written ({said}): {remedy}") from error
             else:
-                said = f"{path} is damaged ({said}): delete it to start anew."
+                said = f"{self.path} is damaged ({said}): delete it to start anew."
             raise ConfigurationError(said) from error

@@ -19,7 +19,7 @@ from scrapy_neardup.audit.arrays import text_places
 from scrapy_neardup.audit.boilerplate import are_titled, rest_of
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.names import name_pages
-from scrapy_neardup.audit.reading import signing
+from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.audit.sources import find_sources, read_sources
 from scrapy_neardup.audit.sources.feeds import Fields, item_of
@@ -33,6 +33,7 @@ from scrapy_neardup.matching.sites import site_key
 from .frames import batch_of, column_names, in_groups, mapped, numbers, texts, unsigned
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
@@ -172,8 +173,9 @@ class _Rows:
         }
         self._rows.append(row | {"kind": "problem"})
 
-    def add_skipped(self, reason: str, count: int) -> None:
-        self._rows.append({"kind": "skipped", "reason": reason, "count": count})
+    def add_skipped(self, counts: Counter[str]) -> None:
+        for reason, count in counts.items():
+            self._rows.append({"kind": "skipped", "reason": reason, "count": count})
 
     def take(self) -> pa.RecordBatch:
         """Return the rows so far, and forget them."""
@@ -187,7 +189,7 @@ class _Rows:
 def _sign(records: Iterable[tuple[str, Record]], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Sign *records*, which come with the names of their sources."""
     sink = _Rows()
-    for _ in signing(sink, records, settings):
+    for _ in Reader(sink, settings).read(records):
         if len(sink) >= _ROWS:
             yield sink.take()
     yield sink.take()

@@ -185,7 +185,7 @@ def _with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any
         identity = json.loads(space.read_text(f"{folder.rstrip('/')}/{SETTINGS}"))["identity"]
         if given.get("seed") is None:
             given = {**given, "seed": identity["seed"]}
-        own = json.loads(json.dumps(AuditOptions(**given).identity()))
+        own = AuditOptions(**given).identity()
         if others := sorted(name for name, value in own.items() if identity.get(name) != value):
             raise ConfigurationError(
                 f"The signatures in {folder} were made with other settings ({', '.join(others)}): use the "
