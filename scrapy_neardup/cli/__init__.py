@@ -13,6 +13,7 @@ from .evaluate import evaluate
 from .filter import filter_
 from .index import index
 from .output import Commands
+from .serve import serve
 from .stories import stories
 
 
@@ -25,5 +26,5 @@ def main() -> None:
     """Near-duplicates of a crawl: audit it, look after the index, compare, evaluate."""
 
 
-for _command in (audit, compare, evaluate, filter_, index, stories):
+for _command in (audit, compare, evaluate, filter_, index, serve, stories):
     main.add_command(_command)

@@ -57,6 +57,8 @@ class Page:
     url: str
     #: The HTTP header, for the charset that it may declare.
     content_type: str | None
+    #: Whether the body is no HTML but the main text itself, in UTF-8.
+    is_text: bool = False
 
     def __post_init__(self) -> None:
         # A worker that could not be handed the page would never answer.
@@ -68,7 +70,8 @@ class Page:
     def digest(self) -> bytes:
         """Identifies what its extraction depends on, 32 bytes."""
         digest = hashlib.sha256(self.body)  # in hardware, and so the fastest
-        digest.update(b"\0" + (self.content_type or "").encode("utf-8", "surrogatepass"))
+        digest.update(b"\1" if self.is_text else b"\0")
+        digest.update((self.content_type or "").encode("utf-8", "surrogatepass"))
         return digest.digest()
 
 

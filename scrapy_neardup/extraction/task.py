@@ -100,11 +100,10 @@ def serve(connection: Connection, extractor: Extractor, job: Job) -> None:
 
 def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
     try:
-        url, content_type, body = connection.recv()
+        page = Page(*connection.recv())
     except MemoryError:
         return Extraction(None, "memory", 0.0)
     signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code
-    page = Page(body, url, content_type)
     extraction = extract(page, extractor, job.fingerprinter, job.keep_text, job.area)
     signal.setitimer(signal.ITIMER_REAL, 0)
     return extraction
@@ -142,10 +141,12 @@ def extract(
         return Extraction(None, reason, perf_counter() - started, fallback, detail)
 
     try:
-        html = "" if is_binary(page.body) else in_one_document(decode(page.body, page.content_type))
-        if is_binary(page.body) or is_noise(html):
+        if page.is_text:
+            text, fallback, hidden = main_text(page.body.decode("utf-8", "replace")), False, False
+        elif is_binary(page.body) or is_noise(html := in_one_document(decode(page.body, page.content_type))):
             return none("not_text")
-        text, fallback, hidden = _text(extractor, html, page.url, area)
+        else:
+            text, fallback, hidden = _text(extractor, html, page.url, area)
         if not text.text.strip():
             return none("no_text", fallback=fallback)
         signature = fingerprinter.signature(text)

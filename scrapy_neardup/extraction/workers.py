@@ -75,7 +75,7 @@ class Worker:
         started = perf_counter()
         try:
             with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
-                self._connection.send((page.url, page.content_type, page.body))
+                self._connection.send((page.body, page.url, page.content_type, page.is_text))
             if not self._connection.poll(timeout):
                 self.kill()
                 return Extraction(None, "timeout", perf_counter() - started)
