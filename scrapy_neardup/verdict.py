@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -64,6 +64,27 @@ class Verdict:
         The values are numbers, truth values, texts and lists of them. docs/scrapy.md has the names.
         """
         return {} if self.explain is None else self.explain()
+
+    @property
+    def if_items_agree(self) -> Verdict:
+        """What is said of the document if an item of its page is one of the repeated pages' items.
+
+        A ``boilerplate`` page that equals one of its site in all that it shows repeats that one then.
+        """
+        repeats = self.repeats() if self.kind == "boilerplate" and self.repeats is not None else []
+        equal = [each for each in repeats if each.exact and each.one_site]
+        if not equal:
+            return self
+        told = {"step": "digest", "found_by": ["digest"]}
+        return replace(
+            self,
+            kind="exact",
+            url=equal[0].url,
+            distance=0,
+            similarity=1.0,
+            repeats=lambda: equal,
+            explain=lambda: told,
+        )
 
     @property
     def is_duplicate(self) -> bool:

@@ -124,10 +124,11 @@ class Page:
         if verdict is None:
             return None
         self.kind = verdict.kind
-        self._follow(response, verdict)
+        found = verdict.if_items_agree if self.policy == "drop_items" else verdict
+        self._follow(response, found)
         action: Action = "passed"
-        if verdict.is_duplicate:
-            self.match, action = verdict, self.policy
+        if found.is_duplicate:
+            self.match, action = found, self.policy
         elif verdict.kind == "revisit" and verdict.unchanged:
             self.match, action = verdict, self._revisited(verdict, only_here=only_here)
         mark(response, verdict, "keep" if (verdict.kind, action) == ("revisit", "passed") else action)
@@ -242,7 +243,8 @@ class Page:
             if self._reserve is not None:
                 described = self.extension.item_notes.describe(item)
                 # Items of a copy are compared to drop them, and those of a revisit to note new ones.
-                if self.match is not None and (self.policy == "drop_items" or self.match.kind == "revisit"):
+                dropped = self.policy == "drop_items" and (described or self.kind != "boilerplate")
+                if self.match is not None and (dropped or self.match.kind == "revisit"):
                     found = await self._compare(response, item, described, several=several)
                 elif (self.match or self._to_report) and self._stored_items().contradicts(described):
                     self._differs(self._stored_items().closest(described))
@@ -388,7 +390,13 @@ class Page:
         if verdict is None:
             return
         action: Action = "passed" if verdict.kind == "preferred" else "drop_items"
-        if self.differing is not None:
+        if verdict.kind == "boilerplate" and self.refused_items and not self.passed_items:
+            assert self.match is not None
+            verdict = self.match
+        elif verdict.kind == "boilerplate":  # it has no items, or others
+            self.match, action = None, "passed"
+            self.story, self._copies = self.story._replace(identifier=digest(self.url)), []
+        elif self.differing is not None:
             explain = partial(_told, verdict, self.differing)
             verdict = replace(verdict, kind="items_differ", unchanged=False, explain=explain)
             action = "passed"

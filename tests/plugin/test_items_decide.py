@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import time
 
+import attrs
+import pydantic
 import pytest
+import scrapy
+from itemadapter import ItemAdapter
 from scrapy.utils.asyncio import run_in_thread
 
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1}
@@ -146,3 +151,58 @@ async def test_an_item_may_carry_the_marks_of_this_package(site, crawl, pages):
     urls = [site.article("/x"), site.article("/y")]
     result = await crawl(Marking, ONE_BY_ONE, urls=urls)
     assert (result["dropped/item"], result["items_differ"]) == (1, 0)
+
+
+FIELDS = ("url", "title", "price")
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        dict,
+        dataclasses.make_dataclass("Thing", FIELDS),
+        attrs.make_class("Thing", FIELDS),
+        pydantic.create_model("Thing", **dict.fromkeys(FIELDS, str)),
+        type("Thing", (scrapy.Item,), {name: scrapy.Field() for name in FIELDS}),
+    ],
+    ids=["dict", "dataclass", "attrs", "pydantic", "scrapy.Item"],
+)
+async def test_a_page_of_a_text_that_all_show_is_repeated_by_equal_items_alone(
+    site, crawl, pages, text, page, tmp_path, made
+):
+    """Two pages have the title of the first: one has another price, one has no item."""
+
+    class Shop(pages):
+        def parse(self, response):
+            path, _, _ = response.url.removeprefix(site.url).partition("?")
+            if path != "/list":
+                yield made(url=response.url, title=response.css("title::text").get(), price=f"{path[1]}.90")
+
+    for path in ("/0", "/1", "/2", "/3", "/9", "/list"):
+        site.pages[path] = page(text(1), title=f"Kettle {path[1] if path[1] in '123' else 0}")
+    paths = [
+        "/0",
+        "/1",
+        "/2",
+        "/3",
+        "/0?utm=x",
+        "/1?utm=x",
+        "/2?utm=x",
+        "/3?utm=x",
+        "/9",
+        "/list",
+        "/9?utm=x",
+    ]
+    urls = [site.url + path for path in paths]
+    report = tmp_path / "report.jsonl"
+    settings = {**ONE_BY_ONE, "NEARDUP_REPORT": str(report)}
+    result = await crawl(Shop, settings, urls=urls)
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    dropped = {line["url"]: line["match"] for line in lines if line["action"] == "drop_items"}
+    assert dropped.keys() == {url for url in urls if "?" in url}
+    assert [dropped[url] for url in urls[4:8]] == urls[:4]
+    assert result["dropped/item"] == result["duplicate/exact"] == len(dropped)
+    assert {each["price"] for each in map(dict, map(ItemAdapter, result.items))} == {
+        f"{n}.90" for n in "01239"
+    }
+    assert (len(result.items), result["boilerplate"], result.errors) == (5, 4, {})
