@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-#: Pairs are kept for review if their similarity is at most this much lower than the rules ask for.
-MARGIN = 0.2
 #: A text that is less alike than is asked as a rule, but has this share of its own in the other, is a part.
 #: It is at most this long, as a share of the other: that is much else.
 PART, LENGTH = ELSEWHERE_CONTAINED, 0.8
@@ -47,7 +45,7 @@ def cluster(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Compare all pages, group the duplicates around their canonical pages; return the tables of `Audit`."""
     judge = judge_of(crawl, settings, np.zeros(len(crawl), bool))
-    compared = compare_all(judge, least=settings.least_similarity - MARGIN, advance=advance)
+    compared = compare_all(judge, advance=advance)
     near, template = compared.judgement.near, compared.judgement.template
     edges = np.stack((compared.a[near], compared.b[near]), axis=1)
     pages = Pages(
@@ -240,6 +238,6 @@ def pairs_table(judge: PairJudge, compared: Compared) -> NDArray[Any]:
         pairs[name] = getattr(judgement, name)
     longer = judge.documents.records["tokens"][a] > judge.documents.records["tokens"][b]
     part = _parts(judge, np.where(longer, b, a), np.where(longer, a, b), judgement)
-    conditions = [judgement.exact, part, judgement.near, judgement.template]
-    pairs["kind"] = np.select(conditions, ["exact", "part", "near", "template"], "rejected")
+    conditions = [judgement.exact, part, judgement.near]
+    pairs["kind"] = np.select(conditions, ["exact", "part", "near"], "template")
     return pairs

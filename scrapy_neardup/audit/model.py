@@ -72,7 +72,7 @@ class Audit:
     clusters: NDArray[Any]
     #: m pairs that were compared, as `PAIRS`: rows of pages, bits, 0 to 1, and the kind. ``exact``, ``near``:
     #: one repeats the other; ``part``: it contains it, and much else; ``template``: they differ in numbers,
-    #: title or short lines; ``rejected``: they are not alike enough, or their items say other things.
+    #: title or short lines.
     pairs: NDArray[Any]
     settings: AuditOptions
     #: What was read, with the number of pages of each.

@@ -36,10 +36,9 @@ MOST, SAME = 64, 8
 #: How many pairs of a page with others of its template are kept, those that are most alike. Further ones
 #: would say nothing new.
 SIBLINGS = 8
-#: How many rejected pairs are returned at most.
-REJECTED = 1 << 18
-#: How many pairs are made, and how many are judged, at a time; how many keys are compared at a time.
-_MADE, _JUDGED, _COMPARED = 1 << 17, 1 << 14, 1 << 15
+#: How many pairs are made, and how many are judged, at a time; how many keys are compared at a time; how many
+#: pairs wait until those of templates that are not kept go.
+_MADE, _JUDGED, _COMPARED, _WAITING = 1 << 17, 1 << 14, 1 << 15, 1 << 19
 #: Seconds to permute, sort and scan one key; to compare two. On one core of a server of 2021.
 _KEY, _COMPARISON = 50e-9, 4e-9
 _SAMPLE = 1 << 14
@@ -247,6 +246,10 @@ class Compared(NamedTuple):
         columns: Any = (column[rows] for column in self.judgement)
         return Compared(self.a[rows], self.b[rows], Judgement(*columns))
 
+    def listed(self) -> Compared:
+        """Return those of which one repeats the other, or both are of one template."""
+        return self.take(np.flatnonzero(self.judgement.near | self.judgement.template))
+
 
 class Groups(NamedTuple):
     """For each of n documents the first row that is the same; int64[n] each."""
@@ -266,16 +269,13 @@ class Groups(NamedTuple):
         return cls(_firsts(*text), _firsts(*text, note), _firsts(*text, note, *others))
 
 
-def compare_all(
-    judge: PairJudge, *, least: float = 2.0, advance: Callable[[int], None] = lambda pairs: None
-) -> Compared:
+def compare_all(judge: PairJudge, *, advance: Callable[[int], None] = lambda pairs: None) -> Compared:
     """Return all pairs of fit documents that are duplicates or pages of one template.
 
     A pair is judged as if the longer document were stored, whichever came first. Of g documents with equal
     texts, g - 1 pairs with the first are returned, and only the first (one for each site) is compared with
-    other documents. Of the pairs of a template those `most_alike` are returned. Rejected pairs with a
-    similarity of *least* or more are returned too, the most similar ones. *advance* is called with the number
-    of pairs compared so far.
+    other documents. Of the pairs of a template those `most_alike` are returned. *advance* is called with the
+    number of pairs compared so far.
     """
     rows, documents, total = np.flatnonzero(judge.fit), judge.documents, 0
     records = documents.records
@@ -284,21 +284,20 @@ def compare_all(
     text, note, alike = (first[rows] for first in groups)
     copy, again = text != rows, (note != rows) & (note != text)
     a, b = np.concatenate((text[copy], note[again])), np.concatenate((rows[copy], rows[again]))
-    parts = [Compared(a, b, judge.either(a, b))]
+    parts = [Compared(a, b, judge.either(a, b)).listed()]
     for a, b in _candidates(judge, rows[alike == rows]):
         a, b = np.minimum(a, b), np.maximum(a, b)
-        found = judge.either(a, b)
-        listed = found.template | found.near | (found.similarity >= least)
-        parts.append(Compared(a, b, found).take(np.flatnonzero(listed & ~judge.equal(a, b))))
+        unlike = ~judge.equal(a, b)
+        parts.append(Compared(a[unlike], b[unlike], judge.either(a[unlike], b[unlike])).listed())
         total += len(a)
         advance(total)
-        if sum(len(part.a) for part in parts[1:]) > 2 * REJECTED:
+        if sum(len(part.a) for part in parts[1:]) > _WAITING:
             parts = [_merged(parts, len(judge.fit))]
     return _merged(parts, len(judge.fit))
 
 
 def _merged(parts: list[Compared], count: int) -> Compared:
-    """Put parts together, sorted, each pair once, without the least similar ones of what is only listed."""
+    """Put parts together, sorted, each pair once, of those of a template the most similar ones."""
     a, b, *columns = map(
         np.concatenate, zip(*((part.a, part.b, *part.judgement) for part in parts), strict=True)
     )
@@ -308,8 +307,6 @@ def _merged(parts: list[Compared], count: int) -> Compared:
     kept = np.ones(len(found.a), bool)
     template = np.flatnonzero(judgement.template & ~judgement.near)
     kept[template] = most_alike(found.a[template], found.b[template], judgement.similarity[template])
-    rejected = np.flatnonzero(~judgement.near & ~judgement.template)
-    kept[rejected[np.argsort(-judgement.similarity[rejected], kind="stable")[REJECTED:]]] = False
     return found.take(np.flatnonzero(kept))
 
 

@@ -15,7 +15,6 @@ from scrapy_neardup.fingerprint import Fingerprinter, load_scheme
 from scrapy_neardup.index import Header
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import families, record
-from scrapy_neardup.matching.rules import JACCARDS
 from scrapy_neardup.options import DetectionOptions
 
 if TYPE_CHECKING:
@@ -83,14 +82,6 @@ class AuditOptions(DetectionOptions):
     def matcher(self) -> Matcher:
         """What makes two pages near-duplicates."""
         return Matcher(self.loaded_scheme, self.verified, self.min_tokens)
-
-    @property
-    def least_similarity(self) -> float:
-        """The similarity that is asked of long texts, as a rule."""
-        asked = JACCARDS[1] if self.verified else 0.0
-        if self.loaded_scheme.name in ("minhash", "bottomk"):
-            asked = max(asked, self.threshold)
-        return max(self.min_similarity, asked)
 
     def identity(self) -> dict[str, Any]:
         """Return all that signatures depend on: stored ones of another identity are of no use."""

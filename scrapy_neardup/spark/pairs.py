@@ -14,10 +14,9 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.arrays import begins
-from scrapy_neardup.audit.clustering import MARGIN, judge_of, pairs_table
+from scrapy_neardup.audit.clustering import judge_of, pairs_table
 from scrapy_neardup.audit.pairs import (
     MOST,
-    REJECTED,
     SAME,
     SIBLINGS,
     Compared,
@@ -215,10 +214,8 @@ def judge_pairs(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch
     judge = judge_of(crawl, settings, np.zeros(2 * count, bool))
     a = np.arange(count)
     compared = Compared(a, a + count, judge.either(a, a + count))
-    judgement = compared.judgement
-    alike = judgement.template | judgement.near
-    alike |= judgement.similarity >= settings.least_similarity - MARGIN
-    listed = np.flatnonzero(numbers(pairs, "copy") | (alike & ~judge.equal(a, a + count)))
+    alike = compared.judgement.template | compared.judgement.near
+    listed = np.flatnonzero(alike & (numbers(pairs, "copy") | ~judge.equal(a, a + count)))
     table = pairs_table(judge, compared.take(listed))
     columns = {name: table[name] for name in ("distance", "similarity", "containment")}
     columns |= {name: numbers(pairs, name)[listed] for name in "ab"}
@@ -226,7 +223,7 @@ def judge_pairs(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch
 
 
 def _listed(every: DataFrame, space: Workspace) -> DataFrame:
-    """Keep of *every* pair the repeats, the `SIBLINGS` closest of a page's template, `REJECTED` others."""
+    """Keep of *every* pair the repeats, and the `SIBLINGS` closest of a page's template."""
     template = every.where("kind = 'template'")
     sides = template.selectExpr("a", "b", "similarity", "a page", "b other").unionByName(
         template.selectExpr("a", "b", "similarity", "b page", "a other")
@@ -234,5 +231,4 @@ def _listed(every: DataFrame, space: Workspace) -> DataFrame:
     by = Window.partitionBy("page").orderBy(F.desc("similarity"), "other")
     wanted = sides.withColumn("place", F.row_number().over(by)).where(f"place <= {SIBLINGS}")
     kept = template.join(wanted.select("a", "b").distinct(), ["a", "b"], "left_semi")
-    rejected = every.where("kind = 'rejected'").orderBy(F.desc("similarity"), "a", "b").limit(REJECTED)
-    return space.keep(every.where(REPEATS).unionByName(kept).unionByName(rejected), "work/pairs")
+    return space.keep(every.where(REPEATS).unionByName(kept), "work/pairs")

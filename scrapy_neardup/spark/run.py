@@ -308,7 +308,7 @@ def _audit(
     watch("components")
     components = connected(pairs.where(REPEATS), space)
     watch("canonical pages")
-    ranks = ranked(documents, components, pairs.where("kind <> 'rejected'"), space, settings)
+    ranks = ranked(documents, components, pairs, space, settings)
     watch("clusters")
     found = clustered(documents, count, pairs, components, ranks, space, settings)
     watch("writing")

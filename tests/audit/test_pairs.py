@@ -233,16 +233,6 @@ def test_which_pairs_of_a_template_are_listed_depends_on_no_order() -> None:
     assert {*again.tolist()} == expected
 
 
-def test_rejected_pairs_are_those_that_are_alike_enough() -> None:
-    judge = judge_of(corpus(), "simhash+anchors")
-    found = compare_all(judge, least=0.5)
-    judgement = found.judgement
-    rejected = ~judgement.near & ~judgement.template
-    assert rejected.any()
-    assert (judgement.similarity[rejected] >= 0.5).all()
-    assert len(compare_all(judge).a) == len(found.a) - rejected.sum()
-
-
 def test_unfit_documents_take_no_part() -> None:
     texts = [document("short"), document("short"), document(text(1)), document(text(1))]
     judge = judge_of(texts, "simhash+anchors")
