@@ -1,8 +1,4 @@
-"""What tells pages of one site apart whatever their texts: the words of their titles, and what items say.
-
-Of titles, what the site or a release adds does not count. What an item says is its *note*, which
-`matching.items` packs and compares.
-"""
+"""What tells pages of one site apart whatever their texts: the words of their titles, and what items say."""
 
 from __future__ import annotations
 

@@ -120,59 +120,54 @@ def audit(
     that is run again later, with more sources if need be, reads what is new. The exit status is 3 if some
     records could not be read; they are in problems.jsonl.
     """
-    settings = read_assignments(assignments)
+    settings = read_assignments(assignments) | {"overwrite": overwrite}
     settings |= {name: value for name, value in options.items() if value not in (None, ())}
-    if engine == "spark":
-        if settings.pop("kept", None):
-            raise click.UsageError("--kept is for --engine local.")
-        settings |= {"master": master, "earlier": earlier, "overwrite": overwrite}
-        context.exit(INCOMPLETE if _run_on_spark(sources, out, as_json, settings)["problems"] else 0)
-    if master is not None or earlier:
+    if engine == "spark" and "kept" in settings:
+        raise click.UsageError("--kept is for --engine local.")
+    if engine == "local" and (master is not None or earlier):
         raise click.UsageError("--master and --earlier are for --engine spark.")
-    context.exit(INCOMPLETE if _run(sources, Path(out), as_json, settings | {"overwrite": overwrite}) else 0)
-
-
-def _run(sources: Sequence[str], out: Path, as_json: bool, options: dict[str, Any]) -> bool:
-    """Run the audit of *sources* and print what it has found; tell whether there were problems."""
-    from scrapy_neardup.audit import audit as run
-    from scrapy_neardup.audit.output.files import dropped, summarise
-
     started = time.monotonic()
-    try:
-        with watching() as watch:
-            found = run(sources, out, watch=watch, **options)
-    except KeyboardInterrupt as error:
-        raise Interrupted("Interrupted: run it again, and it goes on.") from error
-    with found:
-        facts, to_remove = summarise(found), len(dropped(found))
+    if engine == "spark":
+        facts, hints = _on_spark(sources, out, settings | {"master": master, "earlier": earlier})
+    else:
+        facts, hints = _here(sources, Path(out), settings)
     seconds = time.monotonic() - started
     if as_json:
         print_json(facts | {"seconds": round(seconds, 1)})
-        return bool(found.problems)
-    _print_totals(facts, f"{out}: {seconds:.1f} seconds")
-    if [each["host"] for each in facts["hosts"]] == [""]:
-        print_line(_NO_URLS)
+    else:
+        totals = {"pages": facts["pages"], **facts["verdicts"]}
+        totals |= {name: facts[name] for name in ("clusters", "problems")}
+        totals |= {"repeats to fix": facts["handled"]["to_fix"]}
+        rows = [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()]
+        print_table(f"{out}: {seconds:.1f} seconds", None, rows)
+        largest = [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]]
+        if largest:
+            print_table("Largest clusters", ["pages", "canonical page"], largest)
+        for line in hints:
+            print_line(line)
+    context.exit(INCOMPLETE if facts["problems"] else 0)
+
+
+def _here(sources: Sequence[str], out: Path, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Run the audit of *sources*; return its summary, and what to say besides."""
+    from scrapy_neardup.audit import audit as run
+    from scrapy_neardup.audit.output.files import dropped, summarise
+
+    try:
+        with watching() as watch, run(sources, out, watch=watch, **options) as found:
+            facts, to_remove = summarise(found), len(dropped(found))
+    except KeyboardInterrupt as error:
+        raise Interrupted("Interrupted: run it again, and it goes on.") from error
+    hints = [_NO_URLS] if [each["host"] for each in facts["hosts"]] == [""] else []
     if found.problems:
-        print_table("The first problems", ["file", "place", "reason"], found.problems[:_PROBLEMS])
-        print_line(f"{out / 'problems.jsonl'} has all {len(found.problems):,}.")
-    print_line(f"{out / 'drop.txt'}: {to_remove:,} to remove.")
-    print_line(f"Open {out / 'report.html'} in a browser.")
-    return bool(found.problems)
+        hints += [", ".join(each) for each in found.problems[:_PROBLEMS]]
+        hints.append(f"{out / 'problems.jsonl'} has all {len(found.problems):,}.")
+    hints.append(f"{out / 'drop.txt'}: {to_remove:,} to remove.")
+    return facts, [*hints, f"Open {out / 'report.html'} in a browser."]
 
 
-def _print_totals(facts: dict[str, Any], title: str) -> None:
-    """Print what a summary counts, and its first clusters."""
-    totals = {"pages": facts["pages"], **facts["verdicts"]}
-    totals |= {name: facts[name] for name in ("clusters", "problems")}
-    totals |= {"repeats to fix": facts["handled"]["to_fix"]}
-    print_table(title, None, [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()])
-    if facts["largest_clusters"]:
-        rows = [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]]
-        print_table("Largest clusters", ["pages", "canonical page"], rows)
-
-
-def _run_on_spark(sources: Sequence[str], out: str, as_json: bool, options: dict[str, Any]) -> dict[str, Any]:
-    """Run the audit of *sources* and print what it has found; return its summary."""
+def _on_spark(sources: Sequence[str], out: str, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Run the audit of *sources*; return its summary, and what to say besides."""
     from scrapy_neardup.spark import require_spark
 
     require_spark()
@@ -181,20 +176,12 @@ def _run_on_spark(sources: Sequence[str], out: str, as_json: bool, options: dict
 
     from scrapy_neardup.spark import audit_paths
 
-    started = time.monotonic()
     try:
         found = audit_paths(sources, out, watch=lambda step: click.echo(f"{step} …", err=True), **options)
     except (PySparkException, Py4JError) as error:
         raise Failure(RuntimeError(f"Spark has failed: {cause_in(str(error))}")) from error
-    seconds, facts = time.monotonic() - started, found.summary
-    if as_json:
-        print_json(facts | {"seconds": round(seconds, 1)})
-        return facts
-    _print_totals(facts, f"{found.out}: {seconds:.1f} seconds")
-    if facts["problems"]:
-        print_line(f"{found.out}/signatures.parquet has a row with the reason for each problem.")
-    print_line(f"{found.out}/drop.txt has the lines to remove.")
-    return facts
+    hints = [f"{found.out}/signatures.parquet has a row with the reason for each problem."]
+    return found.summary, [*hints * bool(found.summary["problems"]), f"{found.out}/drop.txt: what to remove."]
 
 
 def cause_in(trace: str) -> str:

@@ -23,8 +23,6 @@ from scrapy_neardup.errors import NearDupError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from rich.console import Console
-
     from scrapy_neardup.audit.sources.records import Origin
 
 #: Control, format (it can reverse the order of the text), surrogate, and the separators of lines and
@@ -79,21 +77,16 @@ def print_table(title: str, columns: Sequence[str] | None, rows: Iterable[Sequen
             if row:
                 _write("\t".join(row))
         return
+    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=clean(title), title_justify="left", show_header=columns is not None)
+    table = Table(title=Text(clean(title)), title_justify="left", show_header=columns is not None)
     for column in columns or ("", ""):
         table.add_column(column, overflow="fold", min_width=len(column))
     for row in texts:
         table.add_row(*map(Text, row))
-    _console(stderr=False).print(table)
-
-
-def _console(*, stderr: bool) -> Console:
-    from rich.console import Console
-
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    Console().print(table)
 
 
 @contextlib.contextmanager
@@ -102,9 +95,10 @@ def _status(what: str) -> Iterator[Callable[[str], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console
     from rich.text import Text
 
-    with _console(stderr=True).status(Text(what)) as status:
+    with Console(stderr=True).status(Text(what)) as status:
         yield lambda text: status.update(Text(text))
 
 

@@ -56,7 +56,7 @@ def write(out: Path, audit: Audit) -> None:
         "pages": pages_of(audit.pages, audit.clusters),
         "clusters": clusters_of(audit.pages, audit.clusters),
         "pairs": pairs_of(audit),
-        "problems": _problems_of(audit),
+        "problems": (dict(zip(("file", "place", "reason"), each, strict=True)) for each in audit.problems),
     }
     for name, rows in tables.items():
         with replacing(out / f"{name}.jsonl") as file:
@@ -138,10 +138,6 @@ def pairs_of(audit: Audit) -> Iterator[dict[str, Any]]:
             "similarity": round(similarity, 4),
             "containment": round(containment, 4),
         }
-
-
-def _problems_of(audit: Audit) -> Iterator[dict[str, Any]]:
-    return (dict(zip(("file", "place", "reason"), each, strict=True)) for each in audit.problems)
 
 
 def dropped(audit: Audit) -> list[str]:
