@@ -85,6 +85,8 @@ def test_settings_are_overridden(files: tuple[Path, Path], scheme: str) -> None:
     assert {row["kind"]: row["longer_first"] for row in found["by_kind"]}["copy"] == 1
     nothing = facts(*files, "--set", "min_tokens=1000")
     assert (nothing["precision"], nothing["recall"], nothing["f1"]) == (0, 0, 0)
+    assert "audit again for other ones" in run(*files, "--set", "EXTRACTOR=plain", status=2).output
+    assert "There is no audit in" in run(files[0], files[0].parent, status=2).output
 
 
 def test_worst_pairs_say_what_decided(tmp_path: Path) -> None:
@@ -128,9 +130,3 @@ def test_bad_input_is_one_line_with_a_remedy(files: tuple[Path, Path], table: st
     result = run(*files, status=2)
     assert remedy in result.output
     assert len(result.output.strip().splitlines()) == 1
-
-
-def test_what_is_no_audit_or_needs_another_is_said(files: tuple[Path, Path]) -> None:
-    assert "There is no audit in" in run(files[0], files[0].parent, status=2).output
-    refused = run(*files, "--set", "EXTRACTOR=plain", status=2).output
-    assert "audit again for other ones" in refused

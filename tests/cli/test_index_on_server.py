@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_neardup.detector import Detector
-
 from .test_cli import fill, run, stored
 from .test_cli import url as page
 
@@ -36,14 +34,3 @@ def test_info_check_prune_and_forget(redis_server: RedisServer) -> None:
     assert run("index", "check", url).exit_code == 0
     assert run("index", "compact", url).exit_code == 2
     assert run("index", "info", redis_server.url("none")).exit_code == 2
-
-
-def test_check_finds_what_is_missing(redis_server: RedisServer) -> None:
-    url = redis_server.url("damaged")
-    fill(url, range(3))
-    with Detector.open(url) as detector:
-        prefix = detector.index.address.prefix  # type: ignore[attr-defined]
-        (bucket, *_) = detector.index.server.call("KEYS", prefix.replace(b"[", b"\\[") + b"b*")  # type: ignore[attr-defined]
-        detector.index.server.call("DEL", bucket)  # type: ignore[attr-defined]
-    result = run("index", "check", url, "--json")
-    assert (result.exit_code, len(json.loads(result.stdout)["problems"])) == (1, 1)

@@ -34,39 +34,32 @@ def audit_of(
     urls: Sequence[str],
     clusters: Sequence[int],
     verdicts: Sequence[str],
-    pairs: Sequence[tuple[int, int, int, float, str]],
     texts: Sequence[str | None],
     **changes: Any,
 ) -> Audit:
-    """Put lists into columns; the first page of a cluster is its canonical one, *pairs* say the rest."""
+    """Put lists into columns; the first page of a cluster is its canonical one."""
     labels = np.array(clusters, np.int32).reshape(-1)
     table = np.zeros(len(urls), PAGES)
     table["url"], table["verdict"], table["cluster"] = urls, verdicts, labels
     table["title"] = changes.pop("titles", [f"Story {i}" for i in range(len(urls))])
     table["fetched"] = changes.pop("fetched", np.nan)
     table["rank"], table["tokens"] = np.arange(len(urls)), 120
-    table["distance"], table["similarity"] = NO_DISTANCE, np.nan
+    for verdict, distance, similarity in (("near", 2, 0.9), ("exact", 0, 1.0)):
+        rows = (table["verdict"] == verdict) & (labels >= 0)
+        table["distance"][rows], table["similarity"][rows] = distance, similarity
+    rest = ~np.isin(table["verdict"], ("near", "exact"))
+    table["distance"][rest], table["similarity"][rest] = NO_DISTANCE, np.nan
     groups = np.zeros(labels.max(initial=-1) + 1, CLUSTERS)
     groups["canonical"] = [labels.tolist().index(number) for number in range(len(groups))]
     groups["size"] = np.bincount(labels[labels >= 0], minlength=len(groups))
     for name in ("near", "exact"):
         counted = labels[(labels >= 0) & (table["verdict"] == name)]
         groups[name] = np.bincount(counted, minlength=len(groups))
-    table["canonical"] = np.where(
-        labels >= 0, np.append(groups["canonical"], 0)[labels], np.arange(len(urls))
-    )
-    for a, b, distance, similarity, _ in pairs:
-        for page, other in ((a, b), (b, a)):
-            if labels[page] >= 0 and groups["canonical"][labels[page]] == other:
-                table["distance"][page], table["similarity"][page] = distance, similarity
-    compared = np.zeros(len(pairs), PAIRS)
-    for row, pair in enumerate(pairs):
-        for name, value in zip(("first", "second", "distance", "similarity", "kind"), pair, strict=True):
-            compared[name][row] = value
+    kept = np.append(groups["canonical"], 0)[labels]
+    table["canonical"] = np.where(labels >= 0, kept, np.arange(len(urls)))
     further = {"inputs": ((Input("crawl.jl.gz", "feed"), len(urls)),), "problems": (), **changes}
-    further |= {"skipped": {}, "boilerplate": ()}
-    store, rows = _Texts(texts), np.arange(len(urls))
-    return Audit(table, groups, compared, AuditOptions(seed=0), _store=store, _ids=rows, **further)  # type: ignore[arg-type]
+    further |= {"skipped": {}, "boilerplate": (), "_store": _Texts(texts), "_ids": np.arange(len(urls))}
+    return Audit(table, groups, np.zeros(0, PAIRS), AuditOptions(seed=0), **further)  # type: ignore[arg-type]
 
 
 class _Texts(list[Any]):
@@ -78,7 +71,7 @@ class _Texts(list[Any]):
 
 def empty_crawl() -> Audit:
     """No page at all."""
-    return audit_of([], [], [], [], [])
+    return audit_of([], [], [], [])
 
 
 def small_crawl() -> Audit:
@@ -96,23 +89,13 @@ def small_crawl() -> Audit:
         *("template", "template", "wall", "too_short", "revisit"),
         *["unique"] * 15,
     ]
-    pairs = [
-        (0, 1, 0, 1.0, "exact"),
-        (0, 2, 0, 1.0, "exact"),
-        (0, 3, 2, 0.91, "near"),
-        (4, 5, 3, 0.72, "near"),  # verified for its containment, below the least similarity
-        (4, 6, 0, 1.0, "exact"),
-        (7, 8, 1, 0.93, "near"),
-        (8, 9, 1, 0.93, "near"),  # the chain: 7 and 9 are not alike, so 9 is not in the cluster
-        (10, 11, 1, 0.97, "template"),
-    ]
     texts: list[str | None] = [text(i) for i in range(30)]
     copies = ((1, 0, 0), (2, 0, 0), (3, 0, 1), (5, 4, 1), (6, 4, 0), (8, 7, 1), (9, 7, 2))
     for copy, original, change in copies:
         texts[copy] = text(original, change)
     texts[16] = text(15, 3)
     times = 1_790_000_000.0 + 86_400 * np.arange(30)
-    return audit_of(urls, clusters, verdicts, pairs, texts, fetched=times)
+    return audit_of(urls, clusters, verdicts, texts, fetched=times)
 
 
 RTL = "\u202e"  # turns the direction of what follows around
@@ -141,12 +124,10 @@ def hostile_crawl() -> Audit:
     urls = [url for _, url in HOSTILE for _ in range(2)]
     titles = [title for title, _ in HOSTILE for _ in range(2)]
     count = len(HOSTILE)
-    pairs = [(2 * i, 2 * i + 1, 1, 0.9, "near") for i in range(count)]
     return audit_of(
         urls,
         [i // 2 for i in range(2 * count)],
         ["unique", "near"] * count,
-        pairs,
         [f"{title}\n{url} {i}" for i, (title, url) in enumerate(zip(titles, urls, strict=True))],
         titles=titles,
         inputs=tuple((Input(title, url), 2) for title, url in HOSTILE),
@@ -168,5 +149,5 @@ def large_crawl(clusters: int) -> Audit:
     urls += [f"https://f.example/page/{number}" for number in range(count)]
     texts = [text(label, place, 300) for label, place in zip(labels, places, strict=True)]
     return audit_of(
-        urls, [*labels, *[-1] * count], [*verdicts, *["unique"] * count], [], [*texts, *[None] * count]
+        urls, [*labels, *[-1] * count], [*verdicts, *["unique"] * count], [*texts, *[None] * count]
     )
