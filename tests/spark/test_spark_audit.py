@@ -133,7 +133,7 @@ def test_a_frame_in_any_order_and_an_earlier_audit(spark: SparkSession, tmp_path
     for _ in range(2):  # one that fails leaves no results
         with pytest.raises(ConfigurationError, match="No pages"):
             audit(first.limit(0), str(tmp_path / "failed"))
-    with pytest.raises(ConfigurationError, match="no scheme"):
+    with pytest.raises(ConfigurationError, match="scheme is 'nope'"):
         audit(first, before.out, overwrite=True, scheme="nope")
     assert Path(before.out, "summary.json").exists()  # nothing was begun
     with pytest.raises(ConfigurationError, match="No pages"):
