@@ -36,6 +36,9 @@ START_TIMEOUT = 60.0
 LONGEST_SECONDS = 1e6
 #: Results kept for bodies that come again, and characters of the longest text that is kept with one.
 MAX_RESULTS, MAX_CHARACTERS = 10_000, 10_000
+#: Each slow page of a source halves what the next may take, down to this part of the time limit. Slow is what
+#: takes longer than that, and so many seconds more a megabyte. A quick page makes up for this part of one.
+_QUICK, _PER_MEGABYTE, _FORGIVEN = 0.1, 0.25, 0.1
 
 _COMMAND = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
@@ -210,12 +213,13 @@ class Workers:
         self._timeout = timeout = min(timeout, LONGEST_SECONDS)
         self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
         self._processes = processes
-        self._tasks: SimpleQueue[tuple[Page, Future[Extraction]] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Page, str, Future[Extraction]] | None] = SimpleQueue()
         self._lock = Lock()  # guards all below
         self._threads: list[Thread] = []
         self._closed = False
         self._workers: set[Worker] = set()
         self._results: OrderedDict[bytes, Extraction] = OrderedDict()  # by the digests of pages
+        self._slow: dict[str, float] = {}  # pages of each source, less those forgiven
 
     def start(self) -> None:
         """Start the processes in the background; the first ``submit`` does it otherwise.
@@ -235,10 +239,11 @@ class Workers:
                     return
                 self._threads.append(thread)
 
-    def submit(self, page: Page) -> Future[Extraction]:
+    def submit(self, page: Page, source: str = "") -> Future[Extraction]:
         """Return the future of the page's extraction, which never holds an exception. Thread-safe.
 
-        Its callbacks run in a thread of the pool, or at once. After ``close`` the extraction is a ``crash``.
+        A *source*, such as an archive, whose pages take long gets less and less time for each. Callbacks run
+        in a thread of the pool, or at once. After ``close`` the extraction is a ``crash``.
         """
         require_type("A page", page, Page, "a Page")
         future: Future[Extraction] = Future()
@@ -253,7 +258,7 @@ class Workers:
             if result is not None:
                 self._results.move_to_end(digest)
             elif not self._closed:
-                self._tasks.put((page, future))
+                self._tasks.put((page, source, future))
                 return future
         future.set_result(_CLOSED if result is None else replace(result, seconds=0.0))
         return future
@@ -275,9 +280,9 @@ class Workers:
         """Extract pages until the pool is closed."""
         worker, _ = self._ready(None)
         while (task := self._tasks.get()) is not None:
-            page, future = task
+            page, source, future = task
             worker, problem = self._ready(worker)
-            extraction = _crash(problem) if worker is None else worker.extract(page, self._timeout)
+            extraction = _crash(problem) if worker is None else self._extract(worker, page, source)
             if self._closed and extraction.reason == "crash":  # not the page's doing
                 extraction = _CLOSED
             elif worker is not None:
@@ -287,6 +292,16 @@ class Workers:
             worker, _ = self._ready(worker)
         if worker is not None:
             self._discard(worker)
+
+    def _extract(self, worker: Worker, page: Page, source: str) -> Extraction:
+        limit = self._timeout * max(_QUICK, 0.5 ** self._slow.get(source, 0.0))
+        extraction = worker.extract(page, limit)
+        if source:
+            quick = min(limit, _QUICK * self._timeout + _PER_MEGABYTE * len(page.body) / 2**20)
+            more = extraction.seconds / limit if extraction.seconds >= quick else -_FORGIVEN
+            with self._lock:
+                self._slow[source] = max(0.0, self._slow.get(source, 0.0) + more)
+        return extraction
 
     def _ready(self, worker: Worker | None) -> tuple[Worker | None, str]:
         """Return *worker* if it still runs or else a new one, or None and why there is none."""
