@@ -22,17 +22,9 @@ def eight(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("limit", "count"),
-    [
-        ("max 100000\n", 8),
-        ("100000 100000\n", 1),
-        ("150000 100000\n", 2),
-        ("1600000 100000\n", 8),
-        ("1000 100000\n", 1),
-        ("", 8),
-        ("odd", 8),
-        ("5 0", 8),
-    ],
-)
+    [("max 100000\n", 8), ("150000 100000\n", 2), ("1600000 100000\n", 8), ("1000 100000\n", 1), ("odd", 8),
+     ("5 0", 8)],
+)  # fmt: skip
 def test_a_container_gets_as_many_as_it_has_time_of(tmp_path: Path, limit: str, count: int) -> None:
     (tmp_path / "cpu.max").write_text(limit)
     assert processors(tmp_path / "cpu.max") == count

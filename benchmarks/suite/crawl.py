@@ -22,7 +22,7 @@ import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 
-from scrapy_neardup.extraction.loading import load_extractor
+from scrapy_neardup.extraction.libraries import load_extractor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup import Features, Fingerprinter
 from scrapy_neardup.fingerprint.hashing import Terms, hash_tokens
+from scrapy_neardup.fingerprint.main_text import long_paragraphs
 from scrapy_neardup.fingerprint.normalise import normalise
-from scrapy_neardup.fingerprint.paragraphs import long_paragraphs
 from scrapy_neardup.fingerprint.simhash import fingerprints
 from scrapy_neardup.fingerprint.sketch import sketch_each
 from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.fingerprint.paragraphs import stand_in
+from scrapy_neardup.fingerprint.main_text import stand_in
 from scrapy_neardup.matching.boilerplate import TITLES, paragraph_keys, widespread, without_paragraphs
 from scrapy_neardup.matching.records import entries
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .base import Extraction, Extractor, Page, Reason, TextOnly
-from .loading import EXTRACTORS, load_extractor
+from .libraries import EXTRACTORS, load_extractor
 from .parsing import ContentArea
 from .workers import Workers
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import regex
 from lxml import etree
 
-from scrapy_neardup.fingerprint.main_text import parted
-from scrapy_neardup.fingerprint.paragraphs import is_paragraph, length
+from scrapy_neardup.fingerprint.main_text import is_paragraph, length, parted
 
 if TYPE_CHECKING:
     from lxml.etree import _Element

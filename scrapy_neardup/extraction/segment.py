@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import mmh3
 import regex
 
-from scrapy_neardup.fingerprint.main_text import MainText, quoted_lines
-from scrapy_neardup.fingerprint.paragraphs import ends_sentence, length, stand_in
+from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length, quoted_lines, stand_in
 
 from .blocks import LISTED, blocks_of
 from .libraries import Trafilatura, divided

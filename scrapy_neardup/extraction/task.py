@@ -20,13 +20,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from scrapy_neardup.fingerprint.main_text import MainText, main_text
-from scrapy_neardup.fingerprint.paragraphs import length
+from scrapy_neardup.fingerprint.main_text import MainText, length, main_text
 
 from .base import Extraction, Page
 from .decoding import decode, is_binary, is_noise
-from .libraries import visible_text
-from .loading import load_extractor
+from .libraries import load_extractor, visible_text
 from .parsing import ContentArea, in_one_document, parsed, parsed_whole, remove_hidden, titles, written
 from .segment import Segment
 

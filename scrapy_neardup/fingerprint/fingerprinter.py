@@ -13,9 +13,8 @@ from scrapy_neardup.arguments import require_type, require_whole
 
 from .hashing import MOST_SEEDS, Hashes, Terms, hash_tokens
 from .jaccard import character_shingles
-from .main_text import MainText, main_text
+from .main_text import MainText, long_paragraphs, main_text
 from .normalise import normalise
-from .paragraphs import long_paragraphs
 from .schemes import ANCHOR, Anchored, Scheme
 from .segment import load_segmenter, segment, stop_words, without
 from .signature import Features, Signature

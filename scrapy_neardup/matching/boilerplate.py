@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import mmh3
 import numpy as np
 
-from scrapy_neardup.fingerprint.paragraphs import length
+from scrapy_neardup.fingerprint.main_text import length
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.sources.responses import read_head
-from scrapy_neardup.extraction.decoding import decode, detect, is_binary, is_noise
+from scrapy_neardup.extraction.decoding import decode, detect, is_binary
 
 from .hostile import CHINESE, ENGLISH, FRENCH, RUSSIAN, article
 
@@ -114,9 +114,3 @@ def test_a_page_may_name_any_codec_of_python_as_its_charset(text: str) -> None:
 )
 def test_binary_by_its_first_bytes(magic: bytes) -> None:
     assert is_binary(magic + b"<html>")
-
-
-@pytest.mark.parametrize("text", [ENGLISH, CHINESE, RUSSIAN, "\x1b$B", "", " \t\r\n\x0c" * 50])
-def test_text_is_neither_binary_nor_noise(text: str) -> None:
-    assert not is_binary(text.encode())
-    assert not is_noise(text)

@@ -15,7 +15,7 @@ from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.extraction.libraries import main_text
 from scrapy_neardup.fingerprint.main_text import MainText
 
-from .hostile import ENGLISH, FRENCH, RUSSIAN
+from .hostile import ENGLISH, FRENCH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,11 +46,6 @@ def test_visible_sentences_join_what_has_few_letters() -> None:
 def test_what_is_visible_never_takes_the_place_of_an_extraction() -> None:
     extracted = "\n".join([ENGLISH] * 2)
     assert text_of(extracted, page(*[FRENCH] * 40)) == extracted
-
-
-def test_a_page_that_the_extractor_lost_is_read_as_a_whole() -> None:
-    paragraphs = [f"{RUSSIAN} {number}." for number in range(4)]
-    assert text_of("", page("Меню", *paragraphs, "Контакты")) == "\n".join(paragraphs)
 
 
 LATIN = [a + b for a in "bdfgklmnprst" for b in "aeiou"]

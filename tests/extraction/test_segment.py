@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 LATIN = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
 HAN = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生"
-HEBREW = "אבגדהוזחטיכלמנסעפצקרשת"
 TITLE = "The harbour stays open all summer"
 
 segment = Segment()
@@ -62,7 +61,6 @@ OWN, LEGAL, OTHER, LONG = (paragraphs(seed, count) for seed, count in ((1, 6), (
 ARTICLE = f"<h1>{TITLE}</h1>{marked(OWN)}"
 FOOTER = f"<footer>{marked(LEGAL)}</footer>"
 LINKS = "<ul>" + "<li><a href=x>another page</a></li>" * 12 + "</ul>"
-CONSENT = marked([f"We use cookies. {text}" for text in OTHER])
 
 #: Bodies of pages whose main text is OWN.
 BODIES = {
@@ -72,14 +70,8 @@ BODIES = {
     "lines that begin like a heading over comments": f"<h1>{TITLE}</h1>{marked(OWN[:3])}<p>Comments:</p>"
     f"<ul><li>Comments</li><li>Comments are nodes.</li></ul>{marked(OWN[3:])}",
     "comments section before the article": f"<h1>{TITLE}</h1><div><h2>Comments</h2></div>{marked(OWN)}",
-    "consent around": f"<div class=cookie-notice>{CONSENT}</div>{ARTICLE}"
-    f"<div id=onetrust-sdk>{CONSENT}</div>",
-    "sidebar before": f"<div class=sidebar>{marked(OTHER)}</div>{ARTICLE}",
     "teasers amid": f"<h1>{TITLE}</h1>{marked(OWN[:2])}<h3>Related</h3>{LINKS[:80]}</ul>{marked(OWN[2:])}",
-    "heading over teasers above": f"<h3>Related articles</h3>{ARTICLE}",
-    "other text far above": f"<div>{marked(LONG[:6])}</div>{LINKS * 3}{ARTICLE}",
     "br": f"<h1>{TITLE}</h1><div>{'<br><br>'.join(OWN)}</div>{FOOTER}",
-    "span": "".join(f"<div><span>{text}</span></div>" for text in OWN) + FOOTER,
     "table for layout": f"<table><tr><td>{LINKS}<td>{'<br>'.join(OWN)}<td>{LINKS}</table>{FOOTER}",
     "main in aside": f"<aside><main>{ARTICLE}</main></aside>{FOOTER}",
     "site's name is a headline, too": f"<h1>The Site</h1><div>{ARTICLE}</div>{FOOTER}",
@@ -109,13 +101,6 @@ def test_pictures_with_other_captions_under_the_same_words_are_other_pages_of_a_
         assert detector.check(gallery(71), "https://a.example/3").kind == "exact"
 
 
-def test_other_scripts_without_paragraph_tags() -> None:
-    dice = random.Random(5)
-    for letters, end in ((HAN, "。"), (HEBREW + "   ", ".")):
-        texts = [" ".join("".join(dice.choices(letters, k=90)).split()) + end for _ in range(6)]
-        assert extracted(page(f"<div dir=auto>{'<br>'.join(texts)}</div>{FOOTER}")).text.split("\n") == texts
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -130,15 +115,6 @@ def test_other_scripts_without_paragraph_tags() -> None:
 def test_the_title_is_that_of_the_page(body: str) -> None:
     found = extracted(page(body + marked(OWN))).title
     assert found == (TITLE if body else f"{TITLE} | The Site")
-
-
-def test_a_headline_that_the_title_does_not_have_names_the_page_as_well() -> None:
-    """Lists of what links to a page, or changed lately, have one title, and say in their h1 of which page."""
-    line = f"<p>{sentence(random.Random(60), 12)}</p>"
-    for name in ("Ann Lee", "Bob Ray"):
-        list_of_links = f"<h1>Pages that link to {name}</h1><div class=menu>{LINKS}</div>{line}"
-        found = extracted(page(list_of_links, "What links here"))
-        assert found.title == f"What links here | The Site Pages that link to {name}"
 
 
 def test_products_of_a_shop_that_has_one_title_for_all_pages_are_told_apart() -> None:

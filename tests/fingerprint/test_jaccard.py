@@ -65,11 +65,7 @@ def test_known_values() -> None:
     )  # Broder 1997, section 1, and a variant
     assert text_jaccard(a, b, words=4) == 1 / 8
     assert character_jaccard("abcde", "abcdf", characters=3) == 2 / 4
-
-
-def test_texts_are_normalised_first() -> None:
-    assert text_jaccard("Caf\u00e9 NOIR\n\nau  lait", "cafe\u0301 noir au lait") == 1
-    assert character_jaccard("Caf\u00e9 NOIR\n\nau  lait", "cafe\u0301 noir au lait") == 1
+    assert text_jaccard("Caf\u00e9 NOIR\n\nau  lait", "cafe\u0301 noir au lait") == 1  # normalised first
 
 
 def test_a_seed_makes_hashes_of_its_own() -> None:

@@ -25,29 +25,16 @@ FINGERPRINTER = Fingerprinter()
 NOTES = {
     "harbour": """The ferry to the islands leaves at seven instead of eight from Monday on, the harbour office said. Passengers
 with bicycles should be at the pier twenty minutes earlier. The timetable on the landing stage has been changed.""",
-    "robots at school": """Pupils of the grammar school have won the regional robot contest with a machine that sorts apples by
-colour. The jury praised its simple arm. In May the team of six will travel to the final in Leeds.""",
     "room 404": """The choir rehearses in room 404 of the town hall until the church is dry again. New singers are welcome, above all
 tenors. Please return to the home of the choir in Mill Lane the scores that were lent out before Christmas.""",
-    "pupils online": """Pupils of the lower school get an account of their own from Monday on. Parents choose the password with them, and
-may at any time ask the school to close it. The headmaster asks them to be patient until all the tablets are there.""",
-    "museum ja": """市立美術館は改修工事のため来月から半年間休館する。収蔵品の一部は隣の県の美術館で公開される。館長は「新しい展示室を楽しみにしてほしい」と話している。""",
     "cookies for tea": """Aunt May's cookies use butter, brown sugar and a pinch of salt. Our cookies use oats in place of half of
 the flour. Bake them for twelve minutes, let them cool on the tray, and hide the tin from the children.""",
     "library": """The town library now lends tools as well: drills, saws and a sewing machine. Members can keep them for a week. To
 join, one has to create an account at the desk, with a passport and two pounds for the card.""",
     "match": """United beat Rovers by three goals to one at Park Lane. Hill scored twice before half-time and once after it, and Dunn
 saved a penalty. The crowd of 4,049 was the largest of the season. United stay third, two points behind.""",
-    "numbers": """Tickets for the concert of 1404 Days are sold out, the box office said; call 404-555-0134 for those that are handed
-back. The hall could not be found by many visitors last time, so there will be signs at the station.""",
     "museum": """The museum shows two hundred letters of the painter's sister, found in an attic last year. They are a broken link in
 what is known of his youth. The exhibition is open until May, closed on Mondays; admission is free.""",
-    "trade union": """The union and our partners in the port have agreed on a raise of four per cent, a speaker said. Members vote on it by
-Friday. The employers had offered three. Without your consent there will be no contract, he told them.""",
-    "politics ru": """Известный политик посетил в субботу областной центр и вышел на главную площадь к избирателям. Он пообещал построить
-мост и новую школу. В понедельник политика ждут в соседнем районе, где закрывают завод.""",
-    "robot ru": """Это не робот, а человек в костюме, объяснили зрителям устроители праздника. Дети всё равно просили его поднять машину.
-Вечером в парке играл оркестр, а в десять часов был салют.""",
     "school zh": """本市三所小学将于九月启用新校舍，可容纳两千名学生。家长们周末参观了教室和操场。校长表示，新的图书馆每天开放到晚上七点，欢迎附近居民前来阅读。""",
 }  # fmt: skip
 
@@ -56,10 +43,6 @@ HELP = {
     "shelf": """How to move your shelf to another phone. Open the list of books on the old phone and tap the button with three
 lines. Click Settings, then Save. The address of your shelf is now in a file on the phone. Please copy this file to the new
 phone, open the menu there, click Load and choose it. Your books stand in the order that you know.""",
-    "typo": "Have you found a slip in the names of the birds? Every list on these pages is typed by hand, so please check it against "
-    "the book first. Click on the bird, then on the pencil, and write the name as it should be. Two of us look at each change. "
-    "You can also tell us at the meeting on Monday. To change more than one name you need an account, or you log in with the "
-    "number of your club card.",
     "Teich": "So melden Sie einen Fund am Teich: Prüfen Sie zuerst in der Suche, ob ihn schon jemand eingetragen hat. Öffnen Sie dann "
     "die Karte, klicken Sie auf die Stelle und schreiben Sie Tag, Art und Zahl der Tiere auf. Bitte laden Sie ein Bild dazu hoch, "
     "auf dem man die Zeichnung des Rückens sieht. Für die Jahresliste brauchen Sie ein Konto, oder Sie sind als Gast angemeldet.",
