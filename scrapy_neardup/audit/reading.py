@@ -137,7 +137,7 @@ class Reader:
                 keep_text=True,
                 area=settings.area,
             )
-        job = self._workers.submit(extraction.Page(body, record.url, record.content_type), page.root)
+        job = self._workers.submit(extraction.Page(body, record.url, record.content_type), row["root"])
         head = read_head(body, record.content_type, record.url)
         row |= {"title": head.title, "declared": head.declared, "noindex": head.noindex or record.noindex}
         row["alternates"] = json.dumps(head.alternates) if head.alternates else ""
