@@ -8,6 +8,8 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from .arguments import require_number, require_path, require_type, require_whole
 from .clock import SECONDS_PER_DAY, now
 from .errors import ConfigurationError
@@ -337,9 +339,11 @@ def _require_limits(min_tokens: int, window: float | None) -> None:
 
 
 def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
-    """Return the stored documents that a document repeats, the *best* row first."""
+    """Return the stored documents that a document repeats, the *best* row first, those in progress by age."""
     found, judgement = candidates.found, candidates.judgement
-    near, sites = judgement.near.tolist(), found.stored.records["site"].tolist()
+    sites = found.stored.records["site"].tolist()
+    by_age = np.argsort(np.abs(found.documents))  # negative numbers descend
+    near = [row for row in by_age.tolist() if judgement.near[row] and row != best]
     return [
         Repeated(
             found.stored.urls[row],
@@ -347,7 +351,7 @@ def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
             sites[row],
             one_site=sites[row] == candidates.record["site"],
             exact=bool(judgement.exact[row]),
-            pending=found.pending[row] is not None,
+            pending=found.pending[row],
         )
-        for row in (best, *(row for row in range(len(near)) if near[row] and row != best))
+        for row in (best, *near)
     ]

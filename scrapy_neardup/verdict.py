@@ -29,8 +29,8 @@ class Repeated(NamedTuple):
     one_site: bool
     #: Whether the normalised texts are equal.
     exact: bool
-    #: Whether nobody knows yet what becomes of it, so that its note is empty.
-    pending: bool
+    #: Its handle while nobody knows what becomes of it: its note is empty then.
+    pending: Pending | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -124,7 +125,7 @@ class Page:
         if verdict is None:
             return None
         self.kind = verdict.kind
-        found = verdict.if_items_agree if self.policy == "drop_items" else verdict
+        found = await self._if_items_agree(verdict) if self.policy == "drop_items" else verdict
         self._follow(response, found)
         action: Action = "passed"
         if found.is_duplicate:
@@ -169,6 +170,27 @@ class Page:
         if verdict is not None:
             self.reservation = verdict.reservation
         return verdict
+
+    async def _if_items_agree(self, verdict: Verdict) -> Verdict:
+        """Return what a page is if its items agree; waiting for an equal one in progress.
+
+        It waits for the first that is stored: so if there are many, one waits for few of them.
+        """
+        found = verdict.if_items_agree
+        if found is verdict:
+            return verdict
+        assert found.repeats is not None
+        repeats, reservations = found.repeats(), self.extension.reservations
+        deadline = time.monotonic() + reservations.timeout_seconds
+        for place, each in enumerate(repeats):
+            if each.pending is None:
+                continue
+            if not await reservations.settled(each.pending, self.url, deadline - time.monotonic()):
+                break
+            if each.pending.confirmed:
+                repeats[place] = each._replace(pending=None, note=each.pending.note)
+                break
+        return replace(found, repeats=lambda: repeats)
 
     def _follow(self, response: Response, verdict: Verdict) -> None:
         """Note which story the page tells, and which page of its site it names as its better copy."""

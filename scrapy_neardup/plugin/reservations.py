@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_neardup.index.reservation import Reservation
+    from scrapy_neardup.index.reservation import Pending, Reservation
     from scrapy_neardup.verdict import Verdict
 
     from .events import EventReporter
@@ -71,13 +71,16 @@ class Reservations:
             if not waited:
                 self.reporter.count(f"{prefix}waited")
             waited = True
-            if not await wait_done(verdict.pending.add_done_callback, deadline - time.monotonic()):
-                self.reporter.failed(
-                    "pending_timeout",
-                    f"{url} waited {self.timeout_seconds:.0f} seconds for {verdict.pending.url} to be stored",
-                    trace=False,
-                )
+            if not await self.settled(verdict.pending, url, deadline - time.monotonic()):
                 return None
+
+    async def settled(self, pending: Pending, url: str, seconds: float) -> bool:
+        """Wait until a document that *url* repeats is stored or lost; report if it is not in time."""
+        if await wait_done(pending.add_done_callback, seconds):
+            return True
+        waited = f"{url} waited {self.timeout_seconds:.0f} seconds for {pending.url} to be stored"
+        self.reporter.failed("pending_timeout", waited, trace=False)
+        return False
 
     async def _ask(
         self, ask: Callable[[], Verdict], url: str, deadline: float, prefix: str
