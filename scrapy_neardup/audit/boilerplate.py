@@ -1,7 +1,6 @@
 """Leaves the boilerplate of sites out of the texts and titles of a crawl, before its pages are compared.
 
-What stands on many pages of a site is found by the keys of paragraphs, which are stored. Only the texts of
-the pages that have some are read, to sign what is left of them.
+It is found by the stored keys of paragraphs; only the texts of pages that have some are read and signed anew.
 """
 
 from __future__ import annotations
@@ -42,9 +41,8 @@ def leave_out_boilerplate(
 ) -> tuple[Crawl, list[dict[str, Any]]]:
     """Return the crawl with signatures of what the pages say besides the boilerplate of their sites.
 
-    Their titles are without the names of releases, see `names`, and the crawl knows their names. Also
-    returned is what was left out: the host, how many paragraphs of how many pages, and the beginning of the
-    one that the most pages have; the site with the most pages first.
+    Their titles are without the names of releases, and the crawl knows their names, see `names`. Also
+    returned is what was left out by host: how many paragraphs of how many pages, and an example.
     """
     sites = crawl.documents.records["site"].astype(np.int64)
     enough = are_titled(sites.tolist(), crawl.titles)

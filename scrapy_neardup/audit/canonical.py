@@ -46,9 +46,7 @@ def ranks_of(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
 def canonical_ranks(pages: Pages, hosts: Sequence[str] = (), urls: Sequence[str] = ()) -> NDArray[np.int64]:
     """Return the rank of each page, 0 for the one to keep before all others; int64[n], all different.
 
-    Pages that ask not to be indexed come last: their copies are all that can be found. Of the others those
-    come first that match one of the patterns *urls* (* stands for anything), then those on one of *hosts* or
-    below it; then as docs/audit.md says. The order does not depend on how pages are numbered.
+    docs/audit.md has the rules; *urls* are patterns. The order does not depend on how pages are numbered.
     """
     alone = facts_of(pages, hosts, urls)
     decoded, written = text_places([unquote(url) for url in pages.urls]), text_places(pages.urls)
@@ -97,9 +95,9 @@ def _spelled(host: str) -> str:
 def _by_site(
     pages: Pages, earliest: NDArray[np.float64], places: NDArray[np.int64]
 ) -> Sequence[NDArray[np.float64]]:
-    """Return what is known of all pages of a story on a site. A copier cannot choose any of it.
+    """Return what is known of all pages of a story on a site; *places* order the pages by URL.
 
-    *places* order the pages by URL.
+    A copier cannot choose any of it.
     """
     named = np.array([site_key(url) if url else UNKNOWN for url in pages.declared], np.int64)
     sites = np.asarray(pages.sites, np.int64)

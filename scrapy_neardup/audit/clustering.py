@@ -103,12 +103,11 @@ def group_pages(crawl: Crawl, judge: AuditJudge, edges: Rows, ranks: Rows, sibli
     """Group pages around canonical pages; return their table, as `Audit.pages`, clusters not yet numbered.
 
     *edges* (int64[m, 2]) are the pairs of which one repeats the other. *ranks* (int64[n]) say which page is
-    preferred, *siblings* which ones are in a pair of a template (bool[n]). Pages that no edges connect do not
-    matter to each other, so the components of a crawl may be grouped apart.
+    preferred, *siblings* which ones are in a pair of a template (bool[n]). The components of a crawl may be
+    grouped apart.
     """
 
     def repeats(kept: Rows, pages: Rows) -> Flags:
-        """Judge each page as if the leader were stored and the page came next."""
         return judge.judge(pages, kept).near
 
     own, leaders = np.arange(len(crawl)), leader_clusters(ranks, edges, repeats)

@@ -72,9 +72,8 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
 def content_rows(columns: SimpleNamespace) -> NDArray[np.int64]:
     """Return for each row the row that its content is in; int64[n].
 
-    That is the row itself for a page. For a revisit it is the page with the digest that it refers to, or else
-    the last page that was fetched from the URL that it refers to before the revisit; -1 if there is no such
-    page.
+    For a revisit it is the page with the digest that it refers to, or else the last one that was fetched
+    before from the URL that it refers to; -1 if there is none.
     """
     targets = np.arange(len(columns.id))
     refers = {
@@ -113,7 +112,6 @@ def _sorted_crawl(
     fingerprints, noindex = columns.record["fingerprint"].tolist(), columns.noindex.tolist()
 
     def key(row: int) -> tuple[object, ...]:
-        """Return what decides the order: the URL, and of pages with the same URL their content."""
         own = int(contents[row])
         return (
             columns.url[row], exact[own], digests[own], fingerprints[own], times[row], columns.title[own],

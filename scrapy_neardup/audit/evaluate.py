@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -43,15 +44,14 @@ def read_pairs(path: Path) -> LabelledPairs:
 
     Raises `ConfigurationError` for a file that is no such table.
     """
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    header, *table = [[*map(str.strip, line.split("\t"))] for line in lines if line.strip()] or [[]]
-    rows = [dict(zip(header, cells, strict=False)) for cells in table]
-    if not rows or not {"id1", "id2", "label"} <= {*header}:
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        rows = [*csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+    if not rows or not {"id1", "id2", "label"} <= rows[0].keys():
         raise ConfigurationError(
             f"{path} is no table with columns id1, id2 and label, separated by tabs, under a line with these."
         )
     for number, row in enumerate(rows, 1):
-        if len(row) < len(header) or row["label"] not in LABELS:
+        if None in row.values() or row["label"] not in LABELS:
             raise ConfigurationError(
                 f"{path}, pair {number}: it has too few columns, or a label that is not 3, 2, 1, 0 or empty."
             )

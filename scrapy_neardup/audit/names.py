@@ -61,9 +61,8 @@ def name_pages(
     """Return the names of n pages, and by number of page the titles to compare in place of its own.
 
     *heads* are the titles in the heads of pages, *titles* those that extractors took, such as headlines; ""
-    where not known. A word in most titles of a site, or in those of a release but not of all, belongs to it,
-    if these are `TITLES` different titles at least. A headline of the site's words alone is replaced by the
-    title in the head.
+    where not known. A word in most of the `TITLES` titles or more of a site, or of a release but not of all,
+    belongs to it. A headline of the site's words alone is replaced by the title in the head.
     """
     placed = [place_of(url) for url in urls]
     common = _common(sites, heads)

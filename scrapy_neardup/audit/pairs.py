@@ -47,8 +47,8 @@ _SAMPLE = 1 << 14
 def equal_keys(keys: Keys, documents: NDArray[np.integer], most: int = MOST) -> Iterator[Rows]:
     """Yield the pairs of *documents* that have *keys* in common, each once, in chunks of int64[m, 2].
 
-    ``keys[i]`` (uint64) is a key of ``documents[i]``; `NO_KEY` is none. A pair has the lower number first. Of
-    more than *most* documents with one key (a stock phrase) only the least is paired with each other one.
+    ``keys[i]`` (uint64) is a key of ``documents[i]``. A pair has the lower number first. Of more than *most*
+    documents with one key (a stock phrase) only the least is paired with each other one.
     """
     order = np.lexsort((documents, keys))
     keys, documents = keys[order], documents[order].astype(np.int64)
@@ -75,9 +75,9 @@ def equal_keys(keys: Keys, documents: NDArray[np.integer], most: int = MOST) -> 
 def near_pairs(
     values: Keys, distance: int = DISTANCE, *, layout: PermutedTables | None = None
 ) -> Iterator[Rows]:
-    """Yield all pairs of *values* (uint64[n], ascending, all different) within *distance* bits.
+    """Yield all pairs of *values* (uint64[n], ascending, all different) within *distance* bits, each once.
 
-    They come in chunks of int64[m, 2]: two positions, the lower one first, each pair once.
+    They come in chunks of int64[m, 2]: two positions, the lower one first.
     """
     layout = layout or choose_layout(values, distance)
     for table, bits in enumerate(layout.prefix_bits):
@@ -92,8 +92,7 @@ def choose_layout(
 ) -> PermutedTables:
     """Return the layout by which *values* (uint64[n]; or *count* like them) are joined fastest.
 
-    How many pairs share a prefix is counted in a sample: real fingerprints are not spread evenly. It takes
-    *key_seconds* to file a key in a table.
+    It is chosen by a sample, since real fingerprints are not spread evenly.
     """
     count = count or len(values)
     sample = values
@@ -154,10 +153,7 @@ def neighbours(keys: Keys, bits: int, distance: int) -> Iterator[tuple[Keys, Key
 
 
 def found_first(layout: PermutedTables, table: int, a: Keys, b: Keys) -> tuple[Keys, Keys]:
-    """Restore the keys *a* and *b* (uint64[m] each) of the pairs that *table* has found.
-
-    Those that an earlier table finds, too, are left out, so that each pair comes once.
-    """
+    """Restore the keys *a* and *b* (uint64[m] each) of pairs that *table* has found, and no earlier one."""
     a, b = layout.restore(table, a), layout.restore(table, b)
     # Tables come in the lexicographic order of their leading blocks. So an earlier one has found the pair
     # already if, and only if, it agrees in some block that comes before the last of these and is not one.
@@ -313,8 +309,8 @@ def _merged(parts: list[Compared], count: int) -> Compared:
 def most_alike(a: Rows, b: Rows, similarity: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Tell which of m pairs are among the `SIBLINGS` most similar ones of one of their pages; bool[m].
 
-    Of equally similar pairs of a page those with the first pages count. So it makes no difference in which
-    order pairs are found, nor whether some that are not among them have been left out before.
+    Of equally similar pairs of a page those with the first pages count: the order in which they are found
+    makes no difference.
     """
     page, other = np.concatenate((a, b)), np.concatenate((b, a))
     order = np.lexsort((other, -np.tile(similarity, 2), page))

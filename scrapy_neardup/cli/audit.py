@@ -41,7 +41,6 @@ _share = click.FloatRange(0, 1)
     type=click.Path(file_okay=False),
     help="Directory for copies of the sources without what drop.txt lists: JSON lines, Parquet, WARC.",
 )
-@click.option("--distance", type=click.IntRange(0, 7), help="Bits in which fingerprints may differ.")
 @click.option(
     "--min-similarity",
     type=_share,
@@ -68,18 +67,6 @@ _share = click.FloatRange(0, 1)
     "--base-url",
     metavar="URL",
     help="URL of a folder of HTML files.  [default: by a folder that is called like a host]",
-)
-@click.option(
-    "--include-area",
-    multiple=True,
-    metavar="SELECTOR",
-    help="Look for texts in these elements alone: CSS, such as 'article, #main'; repeatable.",
-)
-@click.option(
-    "--exclude-area",
-    multiple=True,
-    metavar="SELECTOR",
-    help="Leave out these elements, such as '.related'; repeatable.",
 )
 @seed_option(show_default="drawn by chance")
 @click.option("--overwrite", is_flag=True, help="Replace results of other sources or settings.")

@@ -143,10 +143,7 @@ def pairs_of(audit: Audit) -> Iterator[dict[str, Any]]:
 def dropped(audit: Audit) -> list[str]:
     """Return the names that can be dropped, sorted: every page of that name repeats a page that is kept.
 
-    These pages are not dropped, although they repeat their canonical page: one that is less like it than the
-    *drop_similarity* of the settings; one of the same site with another title; one whose canonical page asks
-    search engines not to index it; and one of a series, such as release notes, which only numbers in its URL
-    and in its text tell from the canonical page.
+    docs/audit.md says which pages stay nevertheless; numbers alone tell those of a series apart.
     """
     pages = audit.pages
     urls, kept = pages["url"], pages["canonical"]
