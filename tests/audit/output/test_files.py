@@ -103,14 +103,6 @@ def test_identifiers_to_drop(tmp_path: Path) -> None:
     ]
 
 
-def test_dropped_urls_are_never_those_of_pages_that_stay(out: Path) -> None:
-    dropped = (out / "drop.txt").read_text(encoding="utf-8").splitlines()
-    assert "https://b.example/copy/0" in dropped
-    stay = {page["url"] for page in lines(out / "pages.jsonl") if page["verdict"] not in ("exact", "near")}
-    assert not stay & {*dropped}
-    assert dropped == sorted({*dropped})
-
-
 def test_a_full_disk_leaves_the_older_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = feed(tmp_path / "a.jl", crawl())
     with audit(path, tmp_path / "out"):
