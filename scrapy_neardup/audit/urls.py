@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import unquote_plus
 
 _URL = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
 #: More than this is no query of a site that works.
@@ -39,11 +38,6 @@ def _site(scheme: str, authority: str) -> tuple[str, str]:
     host = authority.rpartition("@")[2].lower()
     default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
     return scheme, host.removesuffix(default_port)
-
-
-def parameter_name(part: str) -> str:
-    """Return the decoded name in one part of a query: ``a`` for ``a=1``."""
-    return unquote_plus(part.partition("=")[0], errors="replace")
 
 
 #: Parts of a path that name a release: numbers, perhaps after a v; words that stand for the newest one, or

@@ -13,6 +13,7 @@ from .evaluate import evaluate
 from .filter import filter_
 from .index import index
 from .output import Commands
+from .rules import rules
 from .serve import serve
 from .stories import stories
 
@@ -26,5 +27,5 @@ def main() -> None:
     """Near-duplicates of a crawl: audit it, look after the index, compare, evaluate."""
 
 
-for _command in (audit, compare, evaluate, filter_, index, serve, stories):
+for _command in (audit, compare, evaluate, filter_, index, rules, serve, stories):
     main.add_command(_command)

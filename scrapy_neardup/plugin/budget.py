@@ -53,6 +53,18 @@ def shape_of(url: str) -> str:
     return f"{host_of(url)}{path}?{'&'.join(names)}"[:300]
 
 
+def may_be_held(request: Request) -> bool:
+    """Whether nothing but its page would be lost without *request*, and Scrapy's filter may drop it."""
+    return (
+        request.meta.get("neardup") is not False
+        and not (request.dont_filter and DEFERRED_KEY not in request.meta)
+        and request.method == "GET"
+        and not request.body
+        and is_for_spider(request)
+        and not carries_item(request)
+    )
+
+
 def _named(url: str, link: str) -> str:
     """Return the shape of a URL; those that were linked before are one of their own."""
     return shape_of(url) + (" again" if link == "again" else "")
@@ -103,7 +115,6 @@ class Budget:
                 known.clear()
         self._links.add(link)
         request.meta[LINK_KEY] = "again" if again else "new"
-        request.meta.pop(DEFERRED_KEY, None)
         name = shape_of(request.url)
         return (
             not again and name.partition("?")[0] != shape_of(url).partition("?")[0] and not self._closed(name)
@@ -130,12 +141,10 @@ class Budget:
         """Return why *request* is held back; None if it is to be sent."""
         meta = request.meta
         deferred = DEFERRED_KEY in meta
-        if not meta.get(LINK_KEY) or meta.get("neardup") is False or (deferred and self.how == "defer"):
-            return None
-        if (request.dont_filter and not deferred) or request.method != "GET" or request.body:
+        if not meta.get(LINK_KEY) or (deferred and self.how == "defer"):
             return None
         name = _named(request.url, meta[LINK_KEY])
-        if not is_for_spider(request) or not self._closed(name) or carries_item(request):
+        if not self._closed(name) or not may_be_held(request):
             return None
         asked, due = self._asked.get((name, deferred), (1, 1))
         sent = asked >= due

@@ -159,10 +159,10 @@ class EventReporter:
         exception = NearDuplicateItem(item, response.url, verdict, response)
         await self._send(scrapy_signals.item_dropped, item=item, response=response, exception=exception)
 
-    def held(self, url: str, how: How, why: str) -> None:
-        """Report that a request is held back: NEARDUP_BUDGET."""
-        self.count("budget/skipped" if how == "skip" else "budget/deferred")
-        self._append(type="request", url=url, verdict=None, action=how, why={"budget": why})
+    def held(self, by: str, url: str, how: How, why: str) -> None:
+        """Report that a request is held back, by the ``budget`` or by ``rules``."""
+        self.count(f"{by}/{'skipped' if how == 'skip' else 'deferred'}")
+        self._append(type="request", url=url, verdict=None, action=how, why={by: why})
 
     def close(self) -> None:
         """Log a line that sums up the crawl, and one of its items."""

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -20,6 +20,7 @@ from scrapy_neardup.matching.items import ItemNotes
 from .budget import Budget
 from .eventloop import run_bounded
 from .events import EventReporter
+from .known import KnownUrls
 from .reservations import Reservations
 from .settings import POLICIES, CrawlOptions, is_enabled, rule_for
 
@@ -81,10 +82,15 @@ class NearDupExtension:
             crawler, self.reporter, self.config.pending_timeout, remote=self.detector.index.remote
         )
         self._froze = False
-        self.budget = None
+        self.budget = self.known = None
         if self.config.budget is not None:
-            # What stands in the state of a spider is kept in the JOBDIR, if there is one.
-            self.budget = Budget(self.config.budget, lambda: vars(crawler.spider).setdefault("state", {}))
+            self.budget = Budget(self.config.budget, self._state)
+        if any(rule.to is not None for rule in self.config.rules):
+            self.known = KnownUrls(self.config.rules, self._state)
+
+    def _state(self) -> dict[str, Any]:
+        """Return the state of the spider, which is kept in the JOBDIR, if there is one."""
+        return vars(self.crawler.spider).setdefault("state", {})  # type: ignore[no-any-return]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

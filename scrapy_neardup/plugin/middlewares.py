@@ -19,7 +19,7 @@ from scrapy_neardup.extraction import Page as ExtractedPage
 from scrapy_neardup.extraction.fair_queue import FairQueue
 from scrapy_neardup.matching.sites import site_key
 
-from .budget import SkippedRequest
+from .budget import DEFERRED_KEY, SkippedRequest
 from .eventloop import result_of, wait_done
 from .extension import Component
 from .outcome import NearDuplicateItem, NearDuplicatePage, clear_marks
@@ -53,17 +53,20 @@ class NearDupDownloaderMiddleware(Component):
         self._loop_lock = DeferredLock()
 
     def process_request(self, request: Request) -> Request | None:
-        budget, why = self.extension.budget, None
-        if budget is not None:
-            with self.extension.reporter.fails_open("budget", request.url):
-                why = budget.held(request)
-        if budget is None or why is None:
-            return None
-        later = budget.later(request)
-        self.extension.reporter.held(request.url, "skip" if later is None else "defer", why)
-        if later is None:
-            raise SkippedRequest(f"{request.url} is skipped: {why}")
-        return later
+        for name, holder in (("rules", self.extension.known), ("budget", self.extension.budget)):
+            found = None
+            if holder is not None:
+                with self.extension.reporter.fails_open(name, request.url):
+                    why = holder.held(request)
+                    found = why and (why, holder.later(request))
+            if not found:
+                continue
+            why, later = found
+            self.extension.reporter.held(name, request.url, "skip" if later is None else "defer", why)
+            if later is None:
+                raise SkippedRequest(f"{request.url} is skipped: {why}")
+            return later
+        return None
 
     async def process_response(self, request: Request, response: Response) -> Response:
         with self.extension.reporter.fails_open("extract", response.url):
@@ -138,6 +141,7 @@ class NearDupSpiderMiddleware(Component):
             if isinstance(output, Request):
                 with self.extension.reporter.fails_open("output", response.url):
                     clear_marks(output)
+                    output.meta.pop(DEFERRED_KEY, None)
                     if self.extension.budget is not None:
                         seen = {} if page is None else page.seen
                         leads = self.extension.budget.follows(response.url, output, seen)

@@ -376,6 +376,8 @@ class Page:
 
     def settle(self) -> None:
         """Confirm or release the page's place in the index, and report what was left open. Does not raise."""
+        with self.reporter.fails_open("rules", self.url):
+            self._know()
         with self.reporter.fails_open("budget", self.url):
             self._spend()
         with self.reporter.fails_open("settle", self.url):
@@ -391,6 +393,16 @@ class Page:
                 )
             else:
                 self.extension.reservations.release(self.reservation)
+
+    def _know(self) -> None:
+        """Tell those who hold requests back that the page is stored, or a copy."""
+        known = self.extension.known
+        if known is None or self.kind in ("", "wall"):
+            return
+        items_dropped = self.ended and not self.failed and self.yielded_items > self.passed_items
+        copy = self.match is not None and (self.policy == "drop_page" or items_dropped)
+        if copy or self.is_stored:
+            known.has_come(self.url, items=copy or self.stored_items > 0)
 
     def _spend(self) -> None:
         """Have the budget, if there is one, count whether the page has brought anything new."""

@@ -58,8 +58,8 @@ SCOPES: dict[str, Scope] = {
 #: user's, but a URL is anybody's.
 SEARCH_SECONDS = 0.02
 _RULES = (
-    "set it to a list of rules such as "
-    "{'url': a regular expression, 'policy': a policy or False, 'scope': a scope}."
+    "set it to a list of rules such as {'url': a regular expression, 'policy': a policy or False, "
+    "'scope': a scope} or {'url': a regular expression, 'to': a replacement}, or to a JSON file with one."
 )
 _SCOPE = "set it to 'global', 'spider', 'host', or a function (url, spider) -> str or its import path."
 
@@ -71,6 +71,8 @@ class Rule(NamedTuple):
     #: False: the pages are neither examined nor stored.
     policy: Policy | Literal[False] | None
     scope: Scope | None
+    #: What takes the place of the pattern to tell which URLs lead to one page; None: it is no such rule.
+    to: str | None = None
 
 
 def rule_for(url: str, rules: Sequence[Rule]) -> Rule | None:
@@ -79,9 +81,28 @@ def rule_for(url: str, rules: Sequence[Rule]) -> Rule | None:
     for rule in rules:
         # With concurrent=True other threads would run meanwhile, and their time would count.
         left = max(ends - time.thread_time(), 1e-6)
-        if rule.pattern.search(url, timeout=left, concurrent=False):
+        if rule.to is None and rule.pattern.search(url, timeout=left, concurrent=False):
             return rule
     return None
+
+
+def plain_url(url: str, rules: Sequence[Rule]) -> str:
+    """Return *url* after those of *rules* that rewrite it. Raises TimeoutError if that takes long."""
+    ends = time.thread_time() + SEARCH_SECONDS
+    for rule in rules:
+        if rule.to is not None:
+            to = _lowered if rule.to == r"\L" else rule.to
+            before = None
+            while url != before:  # such as a parameter that is there twice
+                before, left = url, ends - time.thread_time()
+                if left < 0:
+                    raise TimeoutError
+                url = rule.pattern.sub(to, url, count=1, timeout=left + 1e-6, concurrent=False)
+    return url
+
+
+def _lowered(match: Any) -> str:
+    return str(match[0]).lower()
 
 
 def _path(name: str, value: object) -> Path:
@@ -134,22 +155,34 @@ def _names(name: str, value: object) -> tuple[str, ...]:
 
 
 def read_rules(name: str, value: object) -> tuple[Rule, ...]:
-    """Read a list of dicts, or JSON with one. Raises `ConfigurationError`, which names the rule."""
-    rules = _from_json(value)
+    """Read a list of dicts, or JSON with one, or a file of that. Raises `ConfigurationError`, by the rule."""
+    if isinstance(value, str) and value.lstrip()[:1] not in ("[", "{"):
+        try:
+            rules = _from_json(_path(name, value).read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(
+                f"{name} is {value!r}, which cannot be read ({error}): {_RULES}"
+            ) from None
+    else:
+        rules = _from_json(value)
     if not isinstance(rules, (list, tuple)):
         raise ConfigurationError(f"{name} is {value!r}: {_RULES}")
     return tuple(_rule(f"{name}[{number}]", each) for number, each in enumerate(rules))
 
 
 def _rule(name: str, value: object) -> Rule:
-    if not isinstance(value, Mapping) or not isinstance(value.get("url"), str):
+    texts = isinstance(value, Mapping) and [value.get("url"), value.get("to", "")]
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in texts or ()):
         raise ConfigurationError(f"{name} is {value!r}: {_RULES}")
-    unknown = [key for key in value if key not in ("url", "policy", "scope")]
+    unknown = [key for key in value if key not in ("url", "policy", "scope", "to", "why")]
     if unknown:
         raise ConfigurationError(f"{name} has {unknown[0]!r}: {_RULES}")
+    to = value.get("to")
     try:
         pattern = regex.compile(value["url"])
-    except regex.error as error:
+        if to is not None and to != r"\L":
+            regex.sub(f"{value['url']}|", to, "")  # it finds nothing, so the replacement is read
+    except (regex.error, IndexError) as error:
         raise ConfigurationError(
             f"{name} has the pattern {value['url']!r}, which is no regular expression ({error}): {_RULES}"
         ) from None
@@ -160,7 +193,7 @@ def _rule(name: str, value: object) -> Rule:
         scope = partial(_named, scope)
     elif scope is not None:
         scope = _scope(f"{name}['scope']", scope)
-    return Rule(pattern, cast("Policy", policy), scope)
+    return Rule(pattern, cast("Policy", policy), scope, to)
 
 
 def _named(scope: str, url: str, spider: Spider) -> str:

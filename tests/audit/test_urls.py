@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_neardup.audit.urls import Url, parameter_name, split_url
+from scrapy_neardup.audit.urls import Url, split_url
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,3 @@ from scrapy_neardup.audit.urls import Url, parameter_name, split_url
 )
 def test_split_url(url: str, parts: Url) -> None:
     assert split_url(url) == parts
-
-
-def test_parameter_names_are_decoded() -> None:
-    assert parameter_name("utm%5Fsource=a%20b") == "utm_source"
-    assert parameter_name("%ff=1") == "\ufffd"

@@ -19,7 +19,7 @@ import numpy as np
 from scrapy.http import HtmlResponse
 
 from scrapy_neardup import Detector, Features, Fingerprinter
-from scrapy_neardup.audit.output.causes import find_causes
+from scrapy_neardup.audit.rules import find_rules
 from scrapy_neardup.audit.sources import mirror_url
 from scrapy_neardup.audit.sources.responses import read_head
 from scrapy_neardup.audit.urls import split_url
@@ -190,9 +190,9 @@ def _decoded(data: bytes) -> str:
 def url(data: bytes, folder: Path) -> Any:
     first, _, second = _decoded(data).partition("\n")
     split = [split_url(each) for each in (first, second, first)]
-    no, repeats = np.zeros(3, bool), np.array([0, 0, 0])
-    no[1:] = True
-    find_causes(split, no, repeats)
+    plain = {"verdict": "near", "cluster": 0, "canonical": first, "title": "", "declared": "", "tokens": 0}
+    for rule in find_rules([{**plain, "url": each} for each in (first, second, first)], 0.1):
+        rule.facts()
     return (
         [(site_key(each), host_of(each), is_domain(each), url_key(each, 7)) for each in (first, second)],
         split,

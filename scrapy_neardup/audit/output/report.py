@@ -24,10 +24,10 @@ from markupsafe import Markup
 
 from scrapy_neardup.audit.arrays import places
 from scrapy_neardup.audit.model import NO_DISTANCE, clustered
+from scrapy_neardup.audit.rules import find_rules
 from scrapy_neardup.audit.urls import split_url
 
-from .causes import find_causes
-from .files import is_url, replacing, summarise
+from .files import is_url, pages_of, replacing, summarise
 
 if TYPE_CHECKING:
     import os
@@ -45,6 +45,8 @@ LONGEST_TITLE, LONGEST_TEXT, LONGEST = 200, 20_000, 300
 PAGES, OF_CLUSTER, ROWS, SIZE, TEXTS = 100_000, 100, 100, 9_000_000, 2_000_000
 #: Times are known up to here, in seconds since 1970.
 LAST_SECOND = 2**32
+#: A rule for URLs is shown if two pages speak for it: 2 / (2 + 1.645²).
+LEAST = 0.4
 #: The parts of a bar: verdicts, and what they are called.
 _PARTS = {
     "unique": "unique", "near": "near copies", "exact": "exact copies", "part": "parts of others",
@@ -105,9 +107,8 @@ def _facts(audit: Audit) -> dict[str, Any]:
     facts, urls = summarise(audit), audit.pages["url"].tolist()
     verdicts, pages = facts["verdicts"], facts["pages"]
     repeats = verdicts["exact"] + verdicts["near"]
-    causes = find_causes(
-        [*map(split_url, urls)], np.isin(audit.pages["verdict"], ("exact", "near")), audit.pages["canonical"]
-    )
+    rules = [*find_rules(pages_of(audit.pages, audit.clusters), LEAST)]
+    rules.sort(key=lambda rule: rule.support - rule.urls)
     settings = {name: value for name, value in facts["settings"].items() if value not in (None, [])}
     handled = [f"{count:,} {name.replace('_', ' ')}" for name, count in facts["handled"].items() if count]
     settings |= {"repeats": handled, "version": facts["version"]}
@@ -125,9 +126,7 @@ def _facts(audit: Audit) -> dict[str, Any]:
             for each in facts["hosts"] for again in (each["exact"] + each["near"],)
         ],
         "causes": [
-            (each.name, each.pages, each.repeats, _share(each.repeats, each.pages),
-             (each, *(urls[row] for row in each.example)))
-            for each in causes
+            (rule.what, rule.scope, rule.urls, rule.support, rule.examples[0]) for rule in rules
         ],
         "clusters": [(urls[row], *counts) for row, *counts in clusters],
         "boilerplate": [(*each.values(),) for each in facts["boilerplate"]],

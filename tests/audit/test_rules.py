@@ -1,0 +1,233 @@
+"""Rules out of an audit: each is right for the pages that it was learned from, and for those held back."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_neardup.audit.rules import by_site, differ, find_rules, for_discarder, normalised
+from scrapy_neardup.cli import main
+from scrapy_neardup.plugin.settings import plain_url, read_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+#: URLs of each page of a site, of which all but the first have something that changes nothing.
+SPELLINGS = {
+    "sid": ("http://a.example/t?id={0}", "http://a.example/t?id={0}&sid={1}"),
+    "utm_medium&utm_source": (
+        "http://a.example/t?id={0}",
+        "http://a.example/t?id={0}&utm_medium=mail&utm_source={1}",
+    ),
+    "print/": ("http://a.example/n/{0}", "http://a.example/print/n/{0}"),
+    "/amp": ("http://a.example/n/{0}", "http://a.example/n/{0}/amp"),
+    "category/*/": ("http://a.example/p/{0}", "http://a.example/category/c{1}/p/{0}"),
+    "-print": ("http://a.example/n-{0}.html", "http://a.example/n-{0}-print.html"),
+    "index.html": ("http://a.example/n/{0}/", "http://a.example/n/{0}/index.html"),
+    "/": ("http://a.example/n/{0}", "http://a.example/n/{0}/"),
+    "www.": ("http://a.example/n/{0}", "http://www.a.example/n/{0}"),
+    "https": ("http://a.example/n/{0}", "https://a.example/n/{0}"),
+    ";jsessionid": ("http://a.example/n/{0}.do", "http://a.example/n/{0}.do;jsessionid={1}"),
+    "A": ("http://a.example/n/page{0}", "http://a.example/N/Page{0}"),
+}
+
+
+def row(url: str, cluster: int | None = None, **more: Any) -> dict[str, Any]:
+    verdict = "unique" if cluster is None else "near"
+    plain = {"title": "", "declared": None, "canonical": None, "tokens": 100, "verdict": verdict}
+    return {"url": url, "cluster": cluster, **plain, **more}
+
+
+def site(*spellings: str, pages: int = 60) -> list[dict[str, Any]]:
+    """The rows of *pages*, each under all URLs."""
+    return [
+        row(each.format(page, f"{page * 7919 % 1000:03x}"), page)
+        for page in range(pages)
+        for each in spellings
+    ]
+
+
+def joins(rows: list[dict[str, Any]], change: Callable[[str], str]) -> tuple[int, int]:
+    """Count the URLs that *change* makes one with another of the same page, and those of other pages."""
+    right = wrong = 0
+    for pages in by_site(rows).values():
+        groups: dict[str, list[Any]] = {}
+        for url, page in pages.items():
+            groups.setdefault(change(url), []).append(page)
+        for group in groups.values():
+            known = [page for page in group if page.content is not None]
+            if len(known) > 1 and differ(known):
+                wrong += len(known) - 1
+            else:
+                right += max(len(known) - 1, 0)
+    return right, wrong
+
+
+def ours(rows: Iterable[dict[str, Any]], least: float = 0.95) -> Callable[[str], str]:
+    """Return what NEARDUP_RULES does to URLs."""
+    rules = read_rules("NEARDUP_RULES", json.dumps([rule.facts() for rule in find_rules(rows, least)]))
+    return lambda url: normalised(plain_url(url, rules))
+
+
+def zytes(rows: Iterable[dict[str, Any]], folder: Path, least: float = 0.95) -> Callable[[str], str]:
+    """Return what duplicate-url-discarder does to URLs."""
+    path = folder / "rules.json"
+    path.write_text(json.dumps([*for_discarder(rows, least)]))
+    canonical = UrlCanonicalizer([path])
+    return lambda url: normalised(canonical.process_url(url))
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_what_changes_nothing_is_found_by_itself(name: str) -> None:
+    rows = site(*SPELLINGS[name])
+    (rule,) = find_rules(rows)
+    assert (rule.edit.name, rule.support, rule.urls) == (name, 60, 120)
+    assert 0.95 < rule.precision < 0.96
+    assert len(rule.examples) == 2
+    assert joins(rows, ours(rows)) == (60, 0)
+
+
+def test_one_after_the_other() -> None:
+    page = "http://a.example/n/{0}"
+    print_page = "http://www.a.example/print/n/{0}"
+    rows = site(page, page + "?sid={1}", print_page, print_page + "?sid={1}", "http://www.a.example/n/{0}")
+    assert joins(rows, ours(rows)) == (240, 0)
+
+
+def test_a_rule_asks_for_many_pages_and_no_exception() -> None:
+    short, long = SPELLINGS["sid"]
+    assert [*find_rules(site(short, long, pages=51))] == []
+    assert len([*find_rules(site(short, long, pages=26), 0.9)]) == 1
+    # One page, however often, says little of the others.
+    assert [*find_rules([row(f"http://a.example/t?sid={each}", 0) for each in range(500)])] == []
+    rows = site(short, long)
+    rows[-1] = row(rows[-1]["url"])
+    assert [*find_rules(rows)] == []
+    rows[-1] = row(rows[-1]["url"], verdict="too_short")
+    assert len([*find_rules(rows)]) == 1
+    # What is on many kinds of pages is for all of the host.
+    many = [
+        each
+        for name in "abc"
+        for each in site(f"http://a.example/{name}/{{0}}", f"http://a.example/{name}/{{0}}?s=1")
+    ]
+    for number, each in enumerate(many):
+        each["cluster"] = number // 2
+    assert [rule.scope for rule in find_rules(many)] == [("a.example",)]
+
+
+def test_lines_that_change_by_chance_do_not_count_if_the_page_names_one_as_canonical() -> None:
+    for declared, rules in ((None, 0), ("http://a.example/t", 1)):
+        rows = [
+            row(url.format(page, page), declared=declared and f"{declared}?id={page}", verdict="template")
+            for page in range(60)
+            for url in SPELLINGS["sid"]
+        ]
+        assert len([*find_rules(rows)]) == rules
+        rows[-1]["tokens"] = 50
+        assert [*find_rules(rows)] == []
+
+
+def test_another_name_or_a_part_is_another_page() -> None:
+    for more in ({"title": "Red lamp"}, {"verdict": "part"}):
+        rows = site(*SPELLINGS["sid"])
+        for plain, each in zip(rows[::2], rows[1::2], strict=True):
+            plain["title"] = "Blue lamp"
+            each |= {"title": "Blue lamp", "canonical": plain["url"], **more}
+        assert [*find_rules(rows)] == []
+
+
+QUERIES = st.lists(st.sampled_from(["a=1", "a=2", "b=1", "b=2", "A=1", "a", "%"]), max_size=3)
+URLS = st.builds(
+    "{}://{}a.example/{}{}{}{}".format,
+    st.sampled_from(["http", "https"]),
+    st.sampled_from(["", "www."]),
+    st.sampled_from(["", "p/", "P/"]),
+    st.integers(0, 3),
+    st.sampled_from(["", "/", "/amp", ";s=1"]),
+    QUERIES.map(lambda query: "?" * bool(query) + "&".join(query)),
+)
+
+
+@given(
+    st.lists(st.tuples(URLS, st.sampled_from([None, 0, 0, 1, 2]), st.sampled_from(["", "x"])), max_size=60)
+)
+def test_no_rule_joins_what_is_known_to_be_different(
+    tmp_path_factory: Any, pages: list[tuple[str, int | None, str]]
+) -> None:
+    rows = [row(url, cluster, declared=declared) for url, cluster, declared in pages]
+    assert joins(rows, ours(rows, 0.3))[1] == 0
+    assert joins(rows, zytes(rows, tmp_path_factory.getbasetemp(), 0.3))[1] == 0
+
+
+@given(st.lists(st.text(), max_size=5), st.sampled_from(["http://a.example/", "https://[", "http://"]))
+def test_any_urls(texts: list[str], start: str) -> None:
+    rows = [row(start + text, 0) for text in texts]
+    change = ours(rows, 0.1)
+    assert all(change(each["url"]) for each in rows)
+    assert all(each["args"] is not None for each in for_discarder(rows, 0.1))
+
+
+@pytest.mark.parametrize("name", ["sid", "utm_medium&utm_source", "print/", "category/*/", "/", "www."])
+def test_duplicate_url_discarder_takes_the_rules_as_they_are(name: str, tmp_path: Path) -> None:
+    rows = site(*SPELLINGS[name])
+    change = zytes(rows, tmp_path)
+    assert joins(rows, change) == (60, 0)
+    assert change("http://b.example/print/n/1/?sid=2") == "http://b.example/print/n/1/?sid=2"
+
+
+def test_half_of_a_site_is_learned_from_and_the_other_half_is_right(tmp_path: Path, capsys: Any) -> None:
+    """A shop, and a forum whose sessions, orders and post numbers are in its URLs: some name the page."""
+    rng = random.Random(1)
+    urls: list[list[str]] = []
+    for number in range(400):
+        shop, topic = f"http://a.example/shop/lamp-{number}", f"http://a.example/forum/topic?t={number}"
+        urls.append([shop, f"{shop}?from=list", f"http://a.example/print/lamp-{number}", f"{shop}/"])
+        urls.append([topic, *(f"{topic}&sid={rng.getrandbits(64):x}" for _ in range(3))])
+        urls.append([f"{topic}&start=20", f"{topic}&start=20&sid={rng.getrandbits(64):x}"])
+        urls.append(
+            [f"http://a.example/shop?colour={number}", f"http://a.example/shop?colour={number}&view=grid"]
+        )
+    rows = [row(url, number) for number, each in enumerate(urls) for url in each]
+    halves = [
+        [each for each in rows if each["cluster"] % 2 == half or each["cluster"] // 4 % 2 == half]
+        for half in (0, 1)
+    ]
+    for kind, change in (
+        ("neardup", ours(halves[0])),
+        ("duplicate-url-discarder", zytes(halves[0], tmp_path)),
+    ):
+        right, wrong = joins(rows, change)
+        copies = len(rows) - len(urls)
+        with capsys.disabled():
+            print(f"\n{kind}: {right} of {copies} copies joined, {wrong} wrong")
+        assert wrong == 0
+        assert right >= (0.99 if kind == "neardup" else 0.7) * copies
+
+
+def test_the_command(tmp_path: Path) -> None:
+    rows = site(*SPELLINGS["sid"])
+    (tmp_path / "pages.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(main, ["rules", str(tmp_path), *arguments])
+
+    (rule,) = json.loads(run().output)
+    assert rule["why"]["pages"] == 60
+    assert run("--format", "regex").output == f"{rule['url']}\t{rule['to']}\n"
+    assert json.loads(run("--format", "duplicate-url-discarder").output)[0]["args"] == ["sid"]
+    out = tmp_path / "rules.json"
+    assert "without sid" in run("--out", str(out)).output
+    assert json.loads(out.read_text()) == [rule]
+    assert json.loads(run("--min-precision", "0.99").output) == []
+    (tmp_path / "pages.jsonl").write_text("[]\n")
+    assert run().exit_code == 2
+    assert "name the --out" in run().output
