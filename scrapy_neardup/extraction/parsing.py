@@ -79,22 +79,18 @@ def parsed(html: str, *, huge_tree: bool = False) -> _Element | None:
 
     *huge_tree* reads elements below 255 others and texts of more than 10 MB, too.
     """
-    return _parsed(html, huge_tree)[0]
+    return parsed_whole(html, huge_tree=huge_tree)[0]
 
 
-def parsed_whole(html: str) -> tuple[_Element | None, bool]:
+def parsed_whole(html: str, *, huge_tree: bool = False) -> tuple[_Element | None, bool]:
     """Return the root of a page as `parsed` does, and whether that is all of the page."""
-    root, parser = _parsed(html, huge_tree=False)
-    return root, not (len(parser.error_log) and _LIMIT in parser.error_log[-1].message)
-
-
-def _parsed(html: str, huge_tree: bool) -> tuple[_Element | None, etree.HTMLParser]:
     if _MAYBE_LONG.search(html):
         html = _LONG.sub(r"<\1>", html)
     # What libxml2 is told is the encoding counts more than what the page says. Of text, lxml refuses that of
     # a page that begins with an XML declaration, and takes quadratic time to look for one.
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=huge_tree)
-    return etree.fromstring(html.encode("utf-8", "replace"), parser), parser
+    root = etree.fromstring(html.encode("utf-8", "replace"), parser)
+    return root, not (len(parser.error_log) and _LIMIT in parser.error_log[-1].message)
 
 
 def written(root: _Element) -> str:

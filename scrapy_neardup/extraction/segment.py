@@ -75,7 +75,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 17, {self._otherwise.identity}"
+        self.identity = f"segment 18, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         root = parsed(html)
@@ -141,7 +141,7 @@ class Segment:
 
 
 def _with_all_shown(text: MainText, blocks: Sequence[Block], part: float) -> MainText:
-    """Return *text* with all that the page shows outside its regions, if it is less than *part* of that.
+    """Return *text* with all else that the page shows outside its regions, if it is less than *part* of that.
 
     It may be the same on pages that show different things: a note over a list. Teasers may be entries.
     """
@@ -149,7 +149,8 @@ def _with_all_shown(text: MainText, blocks: Sequence[Block], part: float) -> Mai
     if length(text.text) >= part * _letters(shown):
         return text
     lines = dict.fromkeys((*(block.text for block in shown), *text.details.split("\n")))
-    return text._replace(details="\n".join([*lines][:_DETAILS]))
+    said = {*text.text.split("\n")}
+    return text._replace(details="\n".join([line for line in lines if line not in said][:_DETAILS]))
 
 
 def _give_back_article(blocks: Sequence[Block]) -> None:

@@ -1,11 +1,9 @@
 """The sketch: what share of their shingles two texts have in common, estimated from 96 bytes of each.
 
-It is a one-permutation MinHash: the hash of a shingle says both its bin and its rank in the bin (Li, Owen and
-Zhang, "One Permutation Hashing", NIPS 2012). Bins that stay empty in a short text borrow from others
-(Shrivastava and Li, "Densifying One Permutation Hashing", ICML 2014); which ones is said by the rule of
-Shrivastava, "Optimal Densification for Fast and Accurate Minwise Hashing" (ICML 2017). One bit of each
-minimum is kept: Li and König, "b-Bit Minwise Hashing" (WWW 2010) show that for similarities of .5 and more,
-many bins of one bit say more per byte than few bins of many bits.
+The hash of a shingle says both its bin and its rank in the bin (Li, Owen and Zhang, "One Permutation
+Hashing", NIPS 2012). Bins that stay empty borrow from others (Shrivastava, "Optimal Densification for Fast
+and Accurate Minwise Hashing", ICML 2017). One bit of each minimum is kept: Li and König, "b-Bit Minwise
+Hashing" (WWW 2010).
 """
 
 from __future__ import annotations
