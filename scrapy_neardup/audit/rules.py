@@ -27,6 +27,8 @@ LEAST_PRECISION, _Z2 = 0.95, 1.645**2
 _SHAPES = 3
 #: After some rules pages differ in one thing alone that have differed in two. Edits that are tried in each.
 _ROUNDS, _EDITS = 3, 100
+#: How often a rule is applied to one URL.
+_REPEATS = 30
 #: How many URLs of copies are compared with each other, the shortest ones.
 _COMPARED = 8
 #: What a rule may take out of a path: words and what stands between them, no numbers.
@@ -170,11 +172,13 @@ def normalised(url: str) -> str:
 
 def rewritten(url: str, pattern: str, to: str) -> str:
     """Return a normalised URL after a rule, which is applied until it changes nothing."""
-    while True:
+    for _ in range(_REPEATS):
+        before = url
         new = re.sub(pattern, (lambda match: match[0].lower()) if to == r"\L" else to, url, count=1)
-        if new == url:
-            return url
-        url = normalised(new)
+        url = url if new == url else normalised(new)
+        if url == before:  # such as a slash, which the normalised URL of a host has
+            break
+    return url
 
 
 def _shape(url: str) -> str:

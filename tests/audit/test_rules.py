@@ -7,6 +7,7 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import tldextract
 from click.testing import CliRunner
 from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 from hypothesis import given
@@ -17,7 +18,7 @@ from scrapy_neardup.cli import main
 from scrapy_neardup.plugin.settings import plain_url, read_rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 #: URLs of each page of a site, of which all but the first have something that changes nothing.
@@ -38,6 +39,15 @@ SPELLINGS = {
     ";jsessionid": ("http://a.example/n/{0}.do", "http://a.example/n/{0}.do;jsessionid={1}"),
     "A": ("http://a.example/n/page{0}", "http://a.example/N/Page{0}"),
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def offline() -> Iterator[None]:
+    """Let duplicate-url-discarder fetch no public suffixes."""
+    with pytest.MonkeyPatch.context() as patched:
+        known = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+        patched.setattr(tldextract.tldextract, "TLD_EXTRACTOR", known)
+        yield
 
 
 def row(url: str, cluster: int | None = None, **more: Any) -> dict[str, Any]:
@@ -151,7 +161,7 @@ URLS = st.builds(
     st.sampled_from(["http", "https"]),
     st.sampled_from(["", "www."]),
     st.sampled_from(["", "p/", "P/"]),
-    st.integers(0, 3),
+    st.sampled_from(["", 0, 1, 2]),
     st.sampled_from(["", "/", "/amp", ";s=1"]),
     QUERIES.map(lambda query: "?" * bool(query) + "&".join(query)),
 )
@@ -166,14 +176,6 @@ def test_no_rule_joins_what_is_known_to_be_different(
     rows = [row(url, cluster, declared=declared) for url, cluster, declared in pages]
     assert joins(rows, ours(rows, 0.3))[1] == 0
     assert joins(rows, zytes(rows, tmp_path_factory.getbasetemp(), 0.3))[1] == 0
-
-
-@given(st.lists(st.text(), max_size=5), st.sampled_from(["http://a.example/", "https://[", "http://"]))
-def test_any_urls(texts: list[str], start: str) -> None:
-    rows = [row(start + text, 0) for text in texts]
-    change = ours(rows, 0.1)
-    assert all(change(each["url"]) for each in rows)
-    assert all(each["args"] is not None for each in for_discarder(rows, 0.1))
 
 
 @pytest.mark.parametrize("name", ["sid", "utm_medium&utm_source", "print/", "category/*/", "/", "www."])
@@ -197,20 +199,14 @@ def test_half_of_a_site_is_learned_from_and_the_other_half_is_right(tmp_path: Pa
             [f"http://a.example/shop?colour={number}", f"http://a.example/shop?colour={number}&view=grid"]
         )
     rows = [row(url, number) for number, each in enumerate(urls) for url in each]
-    halves = [
-        [each for each in rows if each["cluster"] % 2 == half or each["cluster"] // 4 % 2 == half]
-        for half in (0, 1)
-    ]
-    for kind, change in (
-        ("neardup", ours(halves[0])),
-        ("duplicate-url-discarder", zytes(halves[0], tmp_path)),
-    ):
-        right, wrong = joins(rows, change)
-        copies = len(rows) - len(urls)
+    learned, held = ([each for each in rows if each["cluster"] // 4 % 2 == half] for half in (0, 1))
+    copies = len(held) - len(urls) // 2
+    for least, change in ((0.99, ours(learned)), (0.7, zytes(learned, tmp_path))):
+        right, wrong = joins(held, change)
         with capsys.disabled():
-            print(f"\n{kind}: {right} of {copies} copies joined, {wrong} wrong")
+            print(f"\n{right} of {copies} copies joined, {wrong} wrong")
         assert wrong == 0
-        assert right >= (0.99 if kind == "neardup" else 0.7) * copies
+        assert right >= least * copies
 
 
 def test_the_command(tmp_path: Path) -> None:
