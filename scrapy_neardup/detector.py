@@ -269,7 +269,9 @@ class Detector:
                 reservation.add_done_callback(self._pending.discard)
         else:
             filing(self.index.find(entry, self.matcher.lookups))
-        return self._verdict(signature, entry, answer, reservation, count=reserve)
+        return self._verdict(
+            signature, entry, answer, reservation, count=reserve, told_apart=bool(how.get("beside"))
+        )
 
     def _is_of_the_site(
         self, signature: Signature, entry: Documents, candidates: Candidates, row: int
@@ -301,8 +303,12 @@ class Detector:
         reservation: Reservation | None,
         *,
         count: bool,
+        told_apart: bool,
     ) -> Verdict:
-        """Return the verdict; with *count* `SiteCounter` and `TitleCounter` count the document."""
+        """Return the verdict; with *count* `SiteCounter` and `TitleCounter` count the document.
+
+        What is *told_apart* from stored documents by its items is no wall, whoever has its text.
+        """
         decision, candidates, bounded = answer
         row = decision.row
         if candidates is None or row is None:
@@ -311,7 +317,8 @@ class Detector:
             self._titles.meets(*self._met(signature, entry, candidates, row))
         found, judgement = candidates.found, candidates.judgement
         match = found.stored.urls[row]
-        walled = decision.kind in ("near", "exact") and (
+        walled = not told_apart and decision.kind in ("near", "exact")
+        walled = walled and (
             self._sites.meets(match, filed_url(entry.urls[0]), signature.tokens, count=count)
             or signature.wall
         )
@@ -325,7 +332,7 @@ class Detector:
             pending=found.pending[row],
             unchanged=decision.unchanged,
             bounded=bounded,
-            repeats=partial(_repeated, candidates, row),
+            repeats=None if signature.wall else partial(_repeated, candidates, row),
             explain=partial(self.matcher.explain, record, stored, found.shared[:, row].tolist()),
         )
 

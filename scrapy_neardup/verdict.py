@@ -69,22 +69,18 @@ class Verdict:
     def if_items_agree(self) -> Verdict:
         """What is said of the document if an item of its page is one of the repeated pages' items.
 
-        A ``boilerplate`` page that equals one of its site in all that it shows repeats that one then.
+        A ``boilerplate`` page repeats one of its site then that equals it in all that it shows; one with the
+        text of a ``wall`` that does not read like one, those of its site that are near.
         """
-        repeats = self.repeats() if self.kind == "boilerplate" and self.repeats is not None else []
-        equal = [each for each in repeats if each.exact and each.one_site]
-        if not equal:
+        repeats = self.repeats() if self.kind in ("boilerplate", "wall") and self.repeats is not None else []
+        alike = [each for each in repeats if each.one_site and (each.exact or self.kind == "wall")]
+        if not alike:
             return self
-        told = {"step": "digest", "found_by": ["digest"]}
-        return replace(
-            self,
-            kind="exact",
-            url=equal[0].url,
-            distance=0,
-            similarity=1.0,
-            repeats=lambda: equal,
-            explain=lambda: told,
-        )
+        found = replace(self, kind="near", url=alike[0].url, repeats=lambda: alike)
+        if alike[0].exact:
+            told = {"step": "digest", "found_by": ["digest"]}
+            found = replace(found, kind="exact", distance=0, similarity=1.0, explain=lambda: told)
+        return found
 
     @property
     def is_duplicate(self) -> bool:

@@ -190,6 +190,11 @@ class RepeatedItems:
             return Closest()
         return Closest(best[0], len(best[1]), self._notes.difference(item, best[1]))
 
+    @property
+    def varied(self) -> bool:
+        """Whether items tell the pages apart."""
+        return len({frozenset(items) for _, items in self._pages if items}) > 1
+
     def contradicts(self, item: Described) -> bool:
         """Whether each stored item of its own site says something else in a field that both have."""
         own = [each for page, items in self._pages if page.one_site for each in chain(*items.values())]

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: What a page is that is no copy, but has nothing to be kept for beside its items and links.
 NO_TEXT_OF_ITS_OWN = ("too_short", "wall", "template", "boilerplate")
+#: Those of them whose text many pages show, so that only what their items say is a copy.
+SHOWN_BY_MANY = ("wall", "boilerplate")
 LEARNED = (
     "The field '%(field)s' of items changes from one URL of a page to another, so it no longer tells items "
     "apart. If it should not count from the start, name it in NEARDUP_ITEM_IGNORE."
@@ -183,7 +185,7 @@ class Page:
         repeats, reservations = found.repeats(), self.extension.reservations
         deadline = time.monotonic() + reservations.timeout_seconds
         for place, each in enumerate(repeats):
-            if each.pending is None:
+            if each.pending is None or not each.exact:
                 continue
             if not await reservations.settled(each.pending, self.url, deadline - time.monotonic()):
                 break
@@ -265,7 +267,7 @@ class Page:
             if self._reserve is not None:
                 described = self.extension.item_notes.describe(item)
                 # Items of a copy are compared to drop them, and those of a revisit to note new ones.
-                dropped = self.policy == "drop_items" and (described or self.kind != "boilerplate")
+                dropped = self.policy == "drop_items" and (described or self.kind not in SHOWN_BY_MANY)
                 if self.match is not None and (dropped or self.match.kind == "revisit"):
                     found = await self._compare(response, item, described, several=several)
                 elif (self.match or self._to_report) and self._stored_items().contradicts(described):
@@ -294,6 +296,8 @@ class Page:
         while True:
             stored = self._stored_items()
             found = stored.find(described, several=several)
+            if found == "same" and self.kind == "wall" and not stored.varied:
+                return ""  # a captcha, whose items say nothing of the page
             if found != "differs":
                 return found
             closest = self.differing or stored.closest(described)
@@ -424,10 +428,10 @@ class Page:
         if verdict is None:
             return
         action: Action = "passed" if verdict.kind == "preferred" else "drop_items"
-        if verdict.kind == "boilerplate" and self.refused_items and not self.passed_items:
+        if verdict.kind in SHOWN_BY_MANY and self.refused_items and not self.passed_items:
             assert self.match is not None
             verdict = self.match
-        elif verdict.kind == "boilerplate":  # it has no items, or others
+        elif verdict.kind in SHOWN_BY_MANY:  # it has no items, or others
             self.match, action = None, "passed"
             self.story, self._copies = self.story._replace(identifier=digest(self.url)), []
         elif self.differing is not None:

@@ -220,3 +220,21 @@ async def test_such_pages_in_flight_at_once(site, crawl, pages, text, page, fail
     result = await crawl(Titles, {**settings, "ITEM_PIPELINES": {FailFirst: 300}}, urls=urls)
     assert (len(result.items), result["dropped/item"]) == (1, 5 - fails)
     assert not [name for name in result.stats if name.startswith("neardup/error")]
+
+
+@pytest.mark.parametrize("tell", [True, False])
+async def test_a_short_text_under_many_names_is_a_wall_unless_items_tell_its_pages_apart(
+    site, crawl, pages, text, page, tell
+):
+    class Shell(pages):
+        def parse(self, response):
+            named = f"Kettle {response.url.partition('?')[0][-2:]}" if tell else "Wait"
+            yield from ({"url": response.url, name: named} for name in ("title", "name"))
+
+    for number in range(12):
+        site.pages[f"/{number}"] = page(text(1, 90))
+    urls = [f"{site.url}/{number}{query}" for query in ("", "?utm=x") for number in range(12)]
+    result = await crawl(Shell, ONE_BY_ONE, urls=urls)
+    assert len(result.items) == (24 if tell else 44)
+    assert result["wall"] == (9 if tell else 21)
+    assert result.errors == {}
