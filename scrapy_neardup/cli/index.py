@@ -171,7 +171,7 @@ def forget(
 
     Nothing is judged by them any more. They leave the disk with the next compact.
     """
-    from scrapy_neardup.matching.records import bare_host, forget_urls
+    from scrapy_neardup.matching.records import forget_urls
     from scrapy_neardup.matching.sites import host_of
 
     path, urls = path_and_urls
@@ -180,7 +180,7 @@ def forget(
             urls = (*urls, *(line.strip() for line in lines if not line.isspace()))
     if not urls and not hosts and file is None:
         raise click.UsageError("Name URLs, a file of URLs (--from) or a host (--host).")
-    bare = {bare_host(host) for host in hosts}
+    bare = {host_of(host if "//" in host else f"//{host}") or host.lower() for host in hosts}
     of_hosts = _select(
         path,
         (lambda some: [host_of(url) in bare for url in some.urls]) if hosts else None,

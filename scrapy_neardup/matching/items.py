@@ -210,7 +210,7 @@ class RepeatedItems:
         short values, and some page has an item, or it is not known whether it has. Items of one site that
         differ in long texts alone are versions of a story.
         """
-        if any(page.one_site or is_list(page.note) for page, _ in self._pages):
+        if any(page.one_site or page.note[:1] > b"\1" for page, _ in self._pages):
             return False
         short = {(page.site, outline) for page, items in self._pages for outline in items or [frozenset()]}
         known = any(items or not page.note for page, items in self._pages)
@@ -251,11 +251,6 @@ def _unpack(note: bytes) -> tuple[list[Described], int]:
             item[key] = note[at - size : at]
         items.append(item)
     return items, at
-
-
-def is_list(note: bytes) -> bool:
-    """Whether the page of a note has several items."""
-    return bool(note) and note[0] > 1
 
 
 def is_variant(url: str, other: str) -> bool:

@@ -18,7 +18,7 @@ from scrapy_neardup.fingerprint.values import FIGURES, NUMBERS, TITLE, WORDS
 from scrapy_neardup.index import Documents, Header, open_index
 from scrapy_neardup.index.tables import EQUAL, NO_KEY, TABLES, Family
 
-from .sites import host_of, site_key
+from .sites import site_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -207,8 +207,3 @@ def forget_urls(path: Path | str, urls: Sequence[str]) -> tuple[int, list[str]]:
         index.flush()
     unknown = (filed_url(url) for url in urls if not {url, filed_url(url)} & known)
     return len(numbers), list(dict.fromkeys(unknown))
-
-
-def bare_host(text: str) -> str:
-    """Return the host in *text*, which may be a URL, or have a port; in lower case."""
-    return host_of(text if "//" in text else f"//{text}") or text.lower()
