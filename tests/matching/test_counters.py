@@ -25,8 +25,8 @@ FIRST = "https://first.example/"
 SHOP = "https://shop.example/"
 
 
-def urls(count: int, start: int = 0) -> list[str]:
-    return [f"https://site{number}.example/" for number in range(start, start + count)]
+def urls(count: int) -> list[str]:
+    return [f"https://site{number}.example/" for number in range(count)]
 
 
 @pytest.mark.parametrize(("tokens", "names"), [(LONGEST, NAMES), (LONGEST_OF_A_SITE, NAMES_OF_LONGER)])
@@ -41,10 +41,8 @@ def test_many_names_on_one_site_make_it_a_wall(tokens: int, names: int, site: st
 def test_a_page_under_many_urls_of_one_site_has_one_name() -> None:
     spread = SiteCounter()
     story = "mayor-opens-bridge"
-    among = [
-        f"https://www.first.example/{section}/{story}"
-        for section in ("news", "local", "print", "2026/11/21", "top", "amp")
-    ]
+    sections = ("news", "local", "print", "2026/11/21", "top", "amp")
+    among = [f"https://www.first.example/{section}/{story}" for section in sections]
     ends = ("", "/", ".html", "?utm_source=feed", ";jsessionid=1f", "#top")
     met = [f"{url}{end}" for url in among for end in ends]
     assert not any(spread.meets(f"{FIRST}{story}", url, 50) for url in met)
@@ -57,7 +55,7 @@ def test_who_only_asks_leaves_no_trace() -> None:
         assert not spread.meets(FIRST, f"{FIRST}{url}", 50, count=False)
     for url in urls(SITES - 1):
         assert not spread.meets(FIRST, url, 50)
-    assert spread.meets(FIRST, urls(1, SITES)[0], 50, count=False)
+    assert spread.meets(FIRST, urls(SITES + 1)[-1], 50, count=False)
     assert not spread.meets(FIRST, urls(1)[0], 50)
 
 
@@ -73,23 +71,20 @@ def test_it_is_a_wall_once_as_many_sites_or_names_were_met(met: list[tuple[int, 
             assert walled
 
 
-def notice(words: int, *, name: str = "") -> str:
-    return " ".join([*(f"word{number}" for number in range(words - 1)), name or "word"])
+NOTICE = " ".join(f"word{number}" for number in range(60))
 
 
 def test_a_notice_of_many_sites_becomes_a_wall_and_is_dropped_no_more() -> None:
     with Detector.open() as detector:
-        kinds = [detector.add(notice(60), url=f"https://site{n}.example/").kind for n in range(10)]
+        kinds = [detector.add(NOTICE, url=f"https://site{n}.example/").kind for n in range(10)]
         assert kinds == ["unique"] + ["exact"] * (SITES - 1) + ["wall"] * 5
-        verdict = detector.check(notice(60), url="https://site99.example/")
+        verdict = detector.check(NOTICE, url="https://site99.example/")
         assert not verdict.is_duplicate
         assert verdict.url == "https://site0.example/"
         # At home it is still a revisit.
-        assert detector.add(notice(60), url="https://site0.example/").kind == "revisit"
+        assert detector.add(NOTICE, url="https://site0.example/").kind == "revisit"
         assert detector.gauges()["documents"] == 1
 
-
-# Titles
 
 SITE = 7
 TERMS = [11, 12, 13, 14]

@@ -22,7 +22,6 @@ from scrapy_neardup.fingerprint import SCHEMES, load_scheme
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
-from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, families, record
 from tests.examples import examples
 
@@ -36,7 +35,6 @@ WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"
 
 
 def text(seed: int, words: int = 400) -> str:
-    """One text a seed."""
     dice = random.Random(seed)
     return " ".join(dice.choice(WORDS) for _ in range(words))
 
@@ -87,9 +85,6 @@ def test_every_scheme_from_end_to_end(detector: Detector) -> None:
     assert detector.check(text(200), url="https://b.example/").kind == "exact"
 
 
-# How often
-
-
 def found_share(scheme: str, texts: int = 100) -> float:
     """How many copies with 20 of 300 words replaced are candidates."""
     found = 0
@@ -109,9 +104,6 @@ def test_anchors_find_what_is_beyond_three_bits() -> None:
     expected = 1 - (1 - float(np.mean(similar))) ** 4
     assert share >= expected - 4 * (expected * (1 - expected) / 100) ** 0.5
     assert alone < share - 0.2
-
-
-# Records
 
 
 def test_which_stored_documents_count() -> None:
@@ -173,28 +165,20 @@ def changed(parts: list[str], edits: list[tuple[str, int]]) -> str:
     return " ".join(parts)
 
 
+def header_of(name: str) -> Header:
+    scheme = load_scheme(name)
+    return Header(families(scheme), record(scheme), {**scheme.parameters, "features": {}}, 11)
+
+
 def live_and_pairwise(scheme: str, verified: bool, a: Document, b: Document) -> tuple[str, str]:
     """What a detector with only *b* stored says of *a*, and what the evaluation does."""
-    matcher = Matcher(load_scheme(scheme), verified)
-    header = Header(
-        families(matcher.scheme), record(matcher.scheme), {**matcher.scheme.parameters, "features": {}}, 11
-    )
-    with closing(Detector(MemoryIndex(header), verified=verified)) as detector:
+    with closing(Detector(MemoryIndex(header_of(scheme)), verified=verified)) as detector:
         stored = detector.add(b.main, url=b.url)
         verdict = detector.check(a.main, url=a.url)
         judge = judge_documents([a, b], AuditOptions(scheme=scheme, verified=verified, seed=11))
     found = judge.judge(np.array([0]), np.array([1]))
-    pairwise = (
-        "exact"
-        if found.exact[0]
-        else "near"
-        if found.near[0]
-        else "template"
-        if found.template[0]
-        else "fuller"
-        if found.fuller[0]
-        else "unique"
-    )
+    kinds = ("exact", "near", "template", "fuller")
+    pairwise = next((kind for kind in kinds if getattr(found, kind)[0]), "unique")
     assert (stored.kind == "unique") == bool(judge.fit[1])
     live = verdict.kind if judge.fit[0] else "unique"
     assert (verdict.kind in ("too_short", "wall")) == (not judge.fit[0])
@@ -206,28 +190,17 @@ def live_and_pairwise(scheme: str, verified: bool, a: Document, b: Document) -> 
 
 @examples(150)
 @given(
-    st.integers(0, 30),
-    st.sampled_from([30, 60, 150, 400]),
-    st.sampled_from([0, 2, 12]),
+    st.builds(numbered, st.integers(0, 30), st.sampled_from([30, 60, 150, 400]), st.sampled_from([0, 2, 12])),
     EDITS,
-    SITES,
-    SITES,
+    st.tuples(SITES, SITES),
     st.sampled_from(sorted(SCHEMES)),
     st.booleans(),
 )
 def test_the_verdict_is_what_the_evaluation_says_of_the_pair(
-    seed: int,
-    words: int,
-    numbers: int,
-    edits: list[tuple[str, int]],
-    site: str,
-    other: str,
-    scheme: str,
-    verified: bool,
+    parts: list[str], edits: list[tuple[str, int]], sites: tuple[str, str], scheme: str, verified: bool
 ) -> None:
-    parts = numbered(seed, words, numbers)
-    a = Document(MainText(changed(parts, edits)), f"{site}?a")
-    b = Document(MainText(" ".join(parts)), f"{other}?b")
+    a = Document(MainText(changed(parts, edits)), f"{sites[0]}?a")
+    b = Document(MainText(" ".join(parts)), f"{sites[1]}?b")
     live, pairwise = live_and_pairwise(scheme, verified, a, b)
     assert live == pairwise
 
@@ -277,10 +250,7 @@ def one_by_one(judge: PairJudge, urls: list[str]) -> list[tuple[str, str | None]
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_verdicts_are_those_of_comparing_with_every_stored_page(scheme: str) -> None:
     """Although pages of a template, but for the first, are filed under digest and URL alone."""
-    matcher = Matcher(load_scheme(scheme))
-    header = Header(
-        families(matcher.scheme), record(matcher.scheme), {**matcher.scheme.parameters, "features": {}}, 11
-    )
+    header = header_of(scheme)
     seen: set[str] = set()
     for seed in range(3):
         dice = random.Random(seed)
