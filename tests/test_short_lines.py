@@ -17,7 +17,7 @@ from tests.examples import examples
 from tests.helpers.short_lines import KINDS, SCRIPTS, Maker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 FORMS = {
     "titled": lambda page: MainText(page.description, page.title, "\n".join(page.lines)),
@@ -144,29 +144,6 @@ def test_other_titles_on_other_sites_are_no_other_pages(detector: Detector) -> N
     assert detector.check(MainText(text(3), ""), url="https://a.example/2").kind == "near"
 
 
-RELEASE = """\
-The Department of Agriculture has awarded grants to improve the water supply of small towns, it was \
-announced today. The money will be used to replace pipes that are more than half a century old, and \
-to build new wells.
-"Clean water is a right, not a privilege," the senator said. "These towns have waited long enough, \
-and I am glad that we were able to bring home the help that they need. I will keep working with the \
-mayors until the last pipe is replaced."
-The programme supports communities of fewer than ten thousand people. Applications are reviewed \
-twice a year by a board of engineers, who visit every site. Projects have to be finished within \
-three years, and local workers are preferred.
-The following towns receive grants in this round, and will be notified by letter within the next \
-weeks by the department:
-"""
-
-
-def release(dice: random.Random) -> str:
-    towns = [
-        f"{dice.choice(['East', 'West', 'New', 'Lake', 'Fort'])} {Maker('job', 'en', dice).word()}"
-        for _ in range(6)
-    ]
-    return RELEASE + "\n".join(f"{town}: ${dice.randint(20, 900)},{dice.randint(100, 999)}" for town in towns)
-
-
 ANNOUNCEMENT = """\
 The {0} Foundation is delighted to announce that {1} has been chosen as this year's recipient of the \
 {0} Medal, which honours a lifetime of work for the protection of rivers and lakes, and of all that \
@@ -186,13 +163,10 @@ def announcement(dice: random.Random) -> str:
     return ANNOUNCEMENT.format("Lakeland", names[0], maker.word(), maker.word(), names[1], maker.word())
 
 
-@pytest.mark.parametrize("make", [release, announcement])
-def test_texts_of_one_wording_for_other_people_are_never_dropped(
-    detector: Detector, make: Callable[[random.Random], str]
-) -> None:
+def test_texts_of_one_wording_for_other_people_are_never_dropped(detector: Detector) -> None:
     dice = random.Random(5)
     for number in range(40):
-        page = make(dice)
+        page = announcement(dice)
         assert not detector.add(page, url=f"https://senator.example/{number}").is_duplicate
         assert detector.check(page, url=f"https://senator.example/{number}/print").kind == "exact"
 
