@@ -75,6 +75,7 @@ class NearDupExtension:
             processes=self.config.processes,
             timeout=self.config.extract_timeout,
             memory=self.config.extract_memory,
+            keep_text=self.config.changes,
             area=self.config.area,
             server=self.fork_server,
         )

@@ -20,6 +20,8 @@ MATCH_KEY = "neardup_match"
 #: Keys of ``response.meta`` with the kind of the verdict, with how much a revisit has changed, and with the
 #: page that a ``preferred`` one is a better version of.
 VERDICT_KEY, REVISIT_KEY, BETTER_KEY = "neardup_verdict", "neardup_revisit", "neardup_better_than"
+#: Key of ``response.meta`` with which paragraphs are new, under NEARDUP_CHANGES.
+CHANGED_KEY = "neardup_changed"
 #: Flag in ``response.flags`` of a duplicate.
 FLAG = "neardup"
 
@@ -46,7 +48,7 @@ def put(item: Any, field: str, value: Any) -> bool:
 
 def clear_marks(request: Request, response: Response | None = None) -> None:
     """Remove the marks of an earlier page, which redirects, retries and callbacks copy with its meta."""
-    for key in (VERDICT_KEY, MATCH_KEY, REVISIT_KEY, BETTER_KEY):
+    for key in (VERDICT_KEY, MATCH_KEY, REVISIT_KEY, BETTER_KEY, CHANGED_KEY):
         request.meta.pop(key, None)
     if response is not None and FLAG in response.flags:
         response.flags.remove(FLAG)

@@ -16,9 +16,9 @@ from scrapy_neardup.matching.items import Closest, Described, Difference, Repeat
 from scrapy_neardup.matching.sites import site_key
 
 from .budget import LINK_KEY
-from .outcome import NearDuplicatePage, clear_marks, mark, put
+from .outcome import CHANGED_KEY, NearDuplicatePage, clear_marks, mark, put
 from .responses import asks_again, browser_page, carries_item, declared_canonical, page_url
-from .story import Story, digest
+from .story import PARAGRAPHS, Story, changes, digest, paragraphs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -196,10 +196,10 @@ class Page:
 
     def _follow(self, response: Response, verdict: Verdict) -> None:
         """Note which story the page tells, and which page of its site it names as its better copy."""
-        identifier, canonical = self.story.identifier, b""
+        identifier, canonical, before = self.story.identifier, b"", b""
         if verdict.repeats is not None and verdict.kind in ("exact", "near", "preferred", "revisit"):
             first = verdict.repeats()[0]
-            identifier = Story.of(first.url, first.note).identifier
+            identifier, _, before = Story.of(first.url, first.note)
             if verdict.is_duplicate:
                 self._copies = [(self.url, first.url)]
         if verdict.kind == "preferred":
@@ -207,7 +207,12 @@ class Page:
         named = declared_canonical(response) if self.extension.config.prefer_canonical else None
         if named not in (None, self.url) and site_key(str(named)) == site_key(self.url):
             canonical = digest(str(named))
-        self.story = Story(identifier, canonical)
+        text = None if isinstance(self.outcome, str) else self.outcome.text
+        now = paragraphs_of(text.text) if text is not None else {}
+        if now:
+            known = before if verdict.kind == "revisit" else b""
+            response.meta[CHANGED_KEY] = changes(known, now)
+        self.story = Story(identifier, canonical, b"".join([*now][:PARAGRAPHS]))
 
     async def _tell_copies(self) -> None:
         while self._copies:

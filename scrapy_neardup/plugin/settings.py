@@ -225,6 +225,8 @@ class CrawlOptions(DetectionOptions):
     scope: Scope = field(default=SCOPES["global"], metadata=parsed(_scope))
     rules: Sequence[Rule] = field(default=(), metadata=parsed(read_rules))
     revisits: Revisits = field(default="keep", metadata=parsed(choice, REVISITS))
+    #: Whether pages say which of their paragraphs are new.
+    changes: bool = field(default=False, metadata=parsed(boolean))
     prefer_canonical: bool = field(default=True, metadata=parsed(boolean))
     #: Name of the field of items that gets the identifier of their story.
     cluster_field: tuple[str, ...] = field(default=(), metadata=parsed(_names))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy_neardup.matching.items import behind_items
 
 _SIZE = 12
+#: How many paragraphs of a page are noted.
+PARAGRAPHS = 400
 
 
 def digest(url: str) -> bytes:
@@ -20,13 +22,36 @@ class Story(NamedTuple):
 
     identifier: bytes
     canonical: bytes = b""
+    #: The hashes of its paragraphs, under NEARDUP_CHANGES.
+    paragraphs: bytes = b""
 
     @classmethod
     def of(cls, url: str, note: bytes = b"") -> Story:
         """Return what is known of the page at *url* that has this note."""
         told = behind_items(note)
-        return cls(told[:_SIZE], told[_SIZE:]) if told else cls(digest(url))
+        canonical = told[_SIZE : 2 * _SIZE].replace(bytes(_SIZE), b"")
+        return cls(told[:_SIZE], canonical, told[2 * _SIZE :]) if told else cls(digest(url))
 
     def noted(self, url: str) -> bytes:
         """Return what the note of the page at *url* has behind its items: nothing, of most pages."""
+        if self.paragraphs:
+            return self.identifier + self.canonical.ljust(_SIZE, b"\0") + self.paragraphs
         return b"" if self == Story(digest(url)) else self.identifier + self.canonical
+
+
+def paragraphs_of(text: str) -> dict[bytes, str]:
+    """Return the paragraphs of a main text, one a line, by their hashes."""
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return {
+        blake2b(line.encode("utf-8", "surrogatepass"), digest_size=4).digest(): line for line in lines if line
+    }
+
+
+def changes(before: bytes, now: dict[bytes, str]) -> dict[str, Any]:
+    """Return what is added, kept and removed since the paragraphs had the hashes *before*."""
+    old = [before[at : at + 4] for at in range(0, len(before), 4)]
+    return {
+        "added": {key.hex(): text for key, text in now.items() if key not in old},
+        "kept": [key.hex() for key in now if key in old],
+        "removed": [key.hex() for key in old if key not in now],
+    }

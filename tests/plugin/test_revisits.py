@@ -162,3 +162,30 @@ async def test_carried_items_of_unchanged_revisits_are_kept(site, crawl, pages):
         result = await crawl(Shop, settings, urls=urls)
         assert len(result.items) == kept
         assert result.errors == {}
+
+
+async def test_which_paragraphs_have_changed(site, crawl, pages, text):
+    class Noting(pages):
+        def parse(self, response):
+            yield {"url": response.url, "changed": response.meta.get("neardup_changed")}
+
+    def show(*seeds):
+        body = "".join(f"<p>{text(seed, 60)}</p>" for seed in seeds)
+        site.pages["/a"] = f"<html><body>{body}</body></html>".encode()
+
+    found = []
+    for seeds in ((1, 2, 3), (1, 2, 3), (1, 4, 3), (4, 3)):
+        show(*seeds)
+        settings = {**ONE_BY_ONE, "NEARDUP_CHANGES": True}
+        result = await crawl(Noting, settings, urls=[site.url + "/a"])
+        assert result.errors == {}
+        found.append(result.items[0]["changed"])
+    hashes = {texts: key for each in found for key, texts in each["added"].items()}
+    one, two, three, four = (hashes[text(seed, 60)] for seed in (1, 2, 3, 4))
+    assert [{**each, "added": [*each["added"]]} for each in found] == [
+        {"added": [one, two, three], "kept": [], "removed": []},
+        {"added": [], "kept": [one, two, three], "removed": []},
+        {"added": [four], "kept": [one, three], "removed": [two]},
+        {"added": [], "kept": [four, three], "removed": [one]},
+    ]
+    assert (await crawl(Noting, ONE_BY_ONE, urls=[site.url + "/a"])).items[0]["changed"] is None
