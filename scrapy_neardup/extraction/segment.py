@@ -91,7 +91,8 @@ class Segment:
             if quoted:
                 block.region = block.region or "quoted"
         named = find_headline(blocks, names)  # a site may have one title for all of its pages
-        headline = only_first_level_heading(blocks) if named is None else named
+        first_level = [number for number, block in enumerate(blocks) if block.tag == "h1" and block.is_free]
+        headline = first_level[0] if named is None and len(first_level) == 1 else named
         run = _best_run(blocks, headline)
         digests = _leave_out_digests(blocks, headline)
         if digests:
@@ -350,12 +351,6 @@ def _likeness(block: Block, known: set[str]) -> float:
     return score * (0.5 if block.region else 1) * (0.5 if block.is_link else 1)
 
 
-def only_first_level_heading(blocks: Sequence[Block]) -> int | None:
-    """Return the number of the block that is the only free h1 of the page; None if there is not just one."""
-    found = [number for number, block in enumerate(blocks) if block.tag == "h1" and block.is_free]
-    return found[0] if len(found) == 1 else None
-
-
 def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None, end: int) -> str:
     """Return the words that name the page among those of its site: those of its headline.
 
@@ -364,13 +359,9 @@ def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None
     """
     if headline is not None:
         block = blocks[headline]
-        if not (block.is_link and block.leads_home) and not _names_section(block, names):
+        words = len(_WORD.findall(block.text))
+        is_section = not block.heading and all(2 * words < len(_WORD.findall(name)) for name in names)
+        if not (block.is_link and block.leads_home) and not (names and is_section):
             return block.text
     headings = (block.text for block in blocks[: end or len(blocks)] if block.tag == "h1" and block.is_free)
     return " ".join((*names, *headings))
-
-
-def _names_section(block: Block, names: Sequence[str]) -> bool:
-    """Tell whether *block* is no heading and has less than half of the words of each title."""
-    words = len(_WORD.findall(block.text))
-    return not block.heading and bool(names) and all(2 * words < len(_WORD.findall(name)) for name in names)

@@ -44,7 +44,8 @@ def sketch(shingles: NDArray[np.uint64]) -> tuple[bytes, int]:
 def sketch_each(shingles: Hashes) -> list[tuple[bytes, int]]:
     """Return the `sketch` of each of several texts. Their shingles are sorted in place."""
     (hashes, bounds), _ = distinct_each(shingles)
-    bins = _bins(hashes) + of_text(bounds, BINS)  # those of each text come after those of the one before
+    # Which of equal parts of the range the upper half is in; a text has those after the text before it.
+    bins = ((hashes >> _HALF) * _BINS >> _HALF).view(np.int64) + of_text(bounds, BINS)
     texts = len(bounds) - 1
     minima = np.zeros(texts * BINS, np.uint64)
     minima[bins[::-1]] = hashes[::-1]  # of several hashes of one bin the last one written stays
@@ -76,11 +77,6 @@ def _borrow(minima: NDArray[np.uint64], filled: NDArray[np.bool_]) -> None:
         rows = minima.reshape(-1, BINS)
         first = rows[np.arange(len(rows)), filled.reshape(-1, BINS).argmax(axis=1)]
         minima[empty] = first.take(empty // BINS) >> _BIT.take(empty % BINS)
-
-
-def _bins(hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return which of `BINS` equal parts of the range the upper half of each hash is in."""
-    return ((hashes >> _HALF) * _BINS >> _HALF).view(np.int64)
 
 
 def similarity(
