@@ -35,7 +35,7 @@ test: $(VENV)/test
 	$(BIN)/python -m pytest $(SPREAD) -m 'not slow' --hypothesis-profile quick $(ARGS)
 
 # With kills, bombs, many processes, the browser, Spark, the notebook. What measures times runs alone, at the end.
-test-all: $(VENV)/test $(VENV)/spark $(VENV)/notebook browser
+test-all: $(VENV)/test $(VENV)/spark $(VENV)/notebook $(VENV)/beside browser
 	$(BIN)/python -m pytest $(SPREAD) --ignore $(ALONE) $(ARGS)
 	$(BIN)/python -m pytest $(ALONE) $(ARGS)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -160,6 +162,10 @@ def test_a_text_that_takes_too_long_is_not_judged_and_holds_up_nobody(client: ht
     assert kinds(client.post("/check", json=[document(99)])) == ["unique"]
 
 
+@pytest.mark.skipif(
+    not (shutil.which("curl") and shutil.which("jq")) and "CI" not in os.environ,
+    reason="curl or jq is missing: apt install curl jq",
+)
 def test_the_examples_of_the_documentation(tmp_path: Path) -> None:
     examples = EXAMPLE.findall(PAGE)
     assert len(examples) == 2
