@@ -192,8 +192,9 @@ class RepeatedItems:
 
     @property
     def varied(self) -> bool:
-        """Whether items tell the pages apart."""
-        return len({frozenset(items) for _, items in self._pages if items}) > 1
+        """Whether items tell the pages apart: the first ones of two of them differ."""
+        first = [next(iter(items.values()))[0] for _, items in self._pages if items]
+        return any(_differing(first[0], each) for each in first[1:])
 
     def contradicts(self, item: Described) -> bool:
         """Whether each stored item of its own site says something else in a field that both have."""
