@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.matching.counters import LONGEST, SITES
-from scrapy_neardup.matching.records import DIGEST, URL, filed_url
+from scrapy_neardup.matching.records import URL, filed_url
 from scrapy_neardup.matching.rules import ELSEWHERE_CONTAINED, jaccard_asked
 from scrapy_neardup.matching.sites import UNKNOWN
 
 from .arrays import begins
-from .canonical import Pages, canonical_ranks
+from .canonical import canonical_ranks
 from .components import components, leader_clusters
 from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS
 from .names import clashing, differ
@@ -48,11 +48,7 @@ def cluster(
     compared = compare_all(judge, advance=advance)
     near, template = compared.judgement.near, compared.judgement.template
     edges = np.stack((compared.a[near], compared.b[near]), axis=1)
-    pages = Pages(
-        crawl.urls, crawl.declared, crawl.tokens, crawl.fetched, crawl.documents.keys[DIGEST], crawl.noindex,
-        stories=components(len(crawl), edges), sites=crawl.documents.records["site"],
-    )  # fmt: skip
-    ranks = canonical_ranks(pages, settings.hosts, settings.urls)
+    ranks = canonical_ranks(crawl, components(len(crawl), edges), settings.hosts, settings.urls)
     # A crawl that met the pages by their ranks would file the second of such a pair as one of a template.
     # Nothing but an equal text repeats it: where other numbers agree, that is chance.
     a, b = compared.a[template], compared.b[template]

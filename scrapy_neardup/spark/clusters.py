@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from scrapy_neardup.audit.canonical import Pages
 from scrapy_neardup.audit.canonical import facts_of as columns_of
 from scrapy_neardup.audit.clustering import group_pages, judge_of, number_clusters
 from scrapy_neardup.audit.components import components
@@ -136,13 +135,10 @@ def facts_of(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     header = settings.header
     urls, declared = texts(batch, "url"), texts(batch, "declared")
     sites, digests = numbers(batch, "site"), keys_of(batch, header)[DIGEST]
-    pages = Pages(
-        urls, declared, records_of(batch, header)["tokens"], numbers(batch, "fetched"), digests,
-        numbers(batch, "noindex"), np.arange(len(urls)), sites,
-    )  # fmt: skip
     named = np.array([site_key(url) if url else UNKNOWN for url in declared], np.int64)
     columns: dict[str, Any] = {name: batch.column(name) for name in ("url", "noindex", "site")}
-    columns |= columns_of(pages, settings.hosts, settings.urls)
+    lengths = records_of(batch, header)["tokens"]
+    columns |= columns_of(urls, lengths, numbers(batch, "fetched"), settings.hosts, settings.urls)
     columns |= {
         "number": batch.column("row"),
         "named_elsewhere": ((named != UNKNOWN) & (named != sites)).astype(np.int32),

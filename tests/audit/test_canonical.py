@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.canonical import Pages, canonical_ranks
+from scrapy_neardup.audit.canonical import canonical_ranks
+from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import site_key
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def pages(*rows: tuple[object, ...]) -> Pages:
-    """Make pages of rows of URL, declared URL, length, time, digest, noindex, or the first few; one story."""
-    usual = ("", None, 100, 1000, 0, False)
+    from numpy.typing import NDArray
+
+
+def ranks_of(
+    rows: Sequence[tuple[object, ...]], *preferred: tuple[str, ...], stories: Any = 0
+) -> NDArray[Any]:
+    """Rank rows of URL, declared URL, length, time, digest, noindex, or the first few; of one story."""
+    usual = ("", "", 100, 1000, 0, False)
     full = [(*row, *usual[len(row) :]) for row in rows]
     columns = list(zip(*full, strict=True)) or [()] * 6
-    return Pages(
-        list(columns[0]), list(columns[1]), np.array(columns[2], np.int64), np.array(columns[3], np.float64),
-        np.array(columns[4], np.uint64), np.array(columns[5], bool), np.zeros(len(full), np.int64),
-        np.array([site_key(url) for url in columns[0]], np.uint32),
+    keys = {DIGEST: np.array(columns[4], np.uint64)}
+    records = {"site": np.array([site_key(url) for url in columns[0]], np.uint32)}
+    crawl: Any = SimpleNamespace(
+        urls=columns[0], declared=columns[1], tokens=np.array(columns[2], np.int64),
+        fetched=np.array(columns[3], np.float64), noindex=np.array(columns[5], bool),
+        documents=SimpleNamespace(keys=keys, records=records),
     )  # fmt: skip
+    return canonical_ranks(crawl, np.zeros(len(full), np.int64) + stories, *preferred)
 
 
 #: For each preference pages in the order of it, which nothing that comes before it tells apart.
@@ -28,17 +42,17 @@ BETTER_AND_WORSE: dict[str, list[tuple[object, ...]]] = {
     "urls": [("http://z.example/stable/longer",), ("http://z.example/new/x",), ("http://a.example/x",)],
     "hosts": [("http://www.a.example/longer",), ("http://b.example/x",), ("http://c.example/",)],
     "site": [
-        ("http://z.example/long", None, 10, np.nan), ("http://z.example/longer", None, 9, 998),
-        ("https://y.example/", "https://y.example/", 99, 999), ("http://x.example/", None, 9, np.nan),
-        ("http://w.example/2", None, 99, 0), ("http://v.example/", None, 99, 5),
+        ("http://z.example/long", "", 10, np.nan), ("http://z.example/longer", "", 9, 998),
+        ("https://y.example/", "https://y.example/", 99, 999), ("http://x.example/", "", 9, np.nan),
+        ("http://w.example/2", "", 99, 0), ("http://v.example/", "", 99, 5),
         ("http://v.example/?", "http://w.example/2", 99, 5),
     ],
     "https": [("https://z.example/longer",), ("http://z.example/",)],
     "declared": [("http://z.example/longer", "http://z.example/longer#top"), ("http://z.example/",),
     ("http://z.example/x", "http://z.example/?a")],
-    "longest": [("http://z.example/longer", None, 101), ("http://z.example/", None, 100)],
-    "earliest": [("http://z.example/longer", None, 9, 999), ("http://z.example/", None, 9, 1000),
-    ("http://z.example/", None, 9, np.nan)],
+    "longest": [("http://z.example/longer", "", 101), ("http://z.example/", "", 100)],
+    "earliest": [("http://z.example/longer", "", 9, 999), ("http://z.example/", "", 9, 1000),
+    ("http://z.example/", "", 9, np.nan)],
     "shortest": [("http://z.example/z%C3%A9",), ("http://z.example/abc",)],
     "alphabetical": [("http://z.example/%61%61%61",), ("http://z.example/abc",)],
 }  # fmt: skip
@@ -48,38 +62,34 @@ BETTER_AND_WORSE: dict[str, list[tuple[object, ...]]] = {
 def test_each_preference_decides(name: str) -> None:
     rows = BETTER_AND_WORSE[name]
     for turned in (rows, rows[::-1]):
-        ranks = canonical_ranks(
-            pages(*turned), ("A.example", "b.example"), ("*/stable/*", "http://?.example/new/*")
-        )
+        ranks = ranks_of(turned, ("A.example", "b.example"), ("*/stable/*", "http://?.example/new/*"))
         assert [turned[place] for place in np.argsort(ranks)] == rows
 
 
 def test_what_asks_not_to_be_indexed_comes_last() -> None:
-    both = pages(
-        ("https://a.example/", None, 99, 1, 0, True), ("http://b.example/long", None, 9, 2, 1, False)
-    )
-    assert canonical_ranks(both, ("a.example",)).tolist() == [1, 0]
+    both = [("https://a.example/", "", 99, 1, 0, True), ("http://b.example/long", "", 9, 2, 1, False)]
+    assert ranks_of(both, ("a.example",)).tolist() == [1, 0]
 
 
 def test_a_copier_is_not_canonical_by_what_it_can_choose() -> None:
-    story = ("http://blog.example/2026/11/a-story", None, 300, 1000)
+    story = ("http://blog.example/2026/11/a-story", "", 300, 1000)
     copy = ("https://a.example/", "https://a.example/", 500, 2000)
-    assert canonical_ranks(pages(copy, story)).tolist() == [1, 0]
+    assert ranks_of([copy, story]).tolist() == [1, 0]
     names_it = ("https://a.example/", "http://blog.example/2026/11/a-story", 500, np.nan)
-    assert canonical_ranks(pages(names_it, (*story[:3], np.nan))).tolist() == [1, 0]
+    assert ranks_of([names_it, (*story[:3], np.nan)]).tolist() == [1, 0]
 
 
 def test_a_page_that_others_name_is_declared_unless_it_names_another() -> None:
-    found = pages(
+    found = [
         ("http://a.example/?page", "http://a.example/"), ("http://a.example/",),
         ("http://a.example/loop", "http://a.example/?page"), ("http://a.example/x",),
-    )  # fmt: skip
-    assert {*canonical_ranks(found)[[1, 3]].tolist()} == {0, 1}
+    ]  # fmt: skip
+    assert {*ranks_of(found)[[1, 3]].tolist()} == {0, 1}
 
 
 def test_preferred_hosts_stand_for_those_below_and_no_others() -> None:
     urls = ("http://nota.example/", "http://news.a.example:8080/", "http://b.example/", "http://[", "")
-    ranks = canonical_ranks(pages(*((url,) for url in urls)), ("b.example", "a.example"))
+    ranks = ranks_of([(url,) for url in urls], ("b.example", "a.example"))
     assert ranks[1:3].tolist() == [1, 0]
 
 
@@ -92,14 +102,14 @@ def test_preferred_hosts_stand_for_those_below_and_no_others() -> None:
     ],
 )  # fmt: skip
 def test_a_preferred_host_may_be_spelled_in_several_ways(host: str, url: str) -> None:
-    assert canonical_ranks(pages(("http://a.example/",), (url,)), (host,)).tolist() == [1, 0]
+    assert ranks_of([("http://a.example/",), (url,)], (host,)).tolist() == [1, 0]
 
 
 @given(
     st.lists(
         st.tuples(
             st.sampled_from(["http://a/", "https://a/", "https://b/%41", "https://b/A", "http://[", ""]),
-            st.sampled_from([None, "", "http://a/", "https://b/A"]),
+            st.sampled_from(["", "http://a/", "https://b/A"]),
             st.integers(0, 2),
             st.sampled_from([0.0, 1.0, 2.0, float("nan")]),
             st.integers(0, 2),
@@ -110,13 +120,13 @@ def test_a_preferred_host_may_be_spelled_in_several_ways(host: str, url: str) ->
 )
 def test_the_same_order_however_pages_are_numbered(rows: list[tuple[object, ...]], dice: object) -> None:
     # Unknown times are all one, and what a page names counts only by the rule.
-    distinct = {(r[0], r[1] or None, r[2], r[3] if r[3] and r[3] > 0 else 0, r[4]): r for r in rows}  # type: ignore[operator]
+    distinct = {(r[0], r[1], r[2], r[3] if r[3] and r[3] > 0 else 0, r[4]): r for r in rows}  # type: ignore[operator]
     rows = list(distinct.values())
     shuffled = list(rows)
     dice.shuffle(shuffled)  # type: ignore[attr-defined]
     orders = []
     for some in (rows, shuffled):
-        ranks = canonical_ranks(pages(*some), ("b",))
+        ranks = ranks_of(some, ("b",))
         assert sorted(ranks.tolist()) == list(range(len(some)))
         orders.append([(some[p][0], some[p][2], some[p][4]) for p in np.argsort(ranks)])
     assert orders[0] == orders[1]
@@ -126,6 +136,5 @@ def test_of_two_sites_the_one_with_more_stories_of_its_own_comes_first() -> None
     """A site that has nothing but copies is no origin, however short its URLs."""
     story = [("https://origin.example/2026/a-story",), ("https://a.example/1",)]
     own = [("https://origin.example/2026/of-its-own",)]
-    table = pages(*story, *own)._replace(stories=np.array([0, 0, 1]))
-    ranks = canonical_ranks(table)
+    ranks = ranks_of([*story, *own], stories=np.array([0, 0, 1]))
     assert ranks[0] < ranks[1]
