@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import subprocess
@@ -34,23 +33,6 @@ def test_a_line_every_half_minute() -> None:
         "Reading, 91 pages, 90 seconds: feed\N{REPLACEMENT CHARACTER}.jl, line 90",
         "Comparing, 2,000,000 pairs, 125 seconds",
     ]
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_how_far_it_is_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_neardup.cli.output._PAUSE", 0)
-    monkeypatch.setattr("sys.stderr", shown := Terminal())
-    monkeypatch.setenv("TERM", "xterm")
-    with watching() as watch:
-        watch("Reading", 1234, Origin("feed.jl", "line 1"))
-        time.sleep(0.2)  # the bar is drawn ten times a second
-        watch("Comparing", 9, None)
-    assert "Reading, 1,234 pages" in shown.getvalue()
-    assert "Comparing" in shown.getvalue()
 
 
 @pytest.mark.slow
