@@ -26,11 +26,11 @@ LEAST_PRECISION, _Z2 = 0.95, 1.645**2
 #: An edit that holds for so many shapes of paths is for all of their hosts.
 _SHAPES = 3
 #: After some rules pages differ in one thing alone that have differed in two. Edits that are tried in each.
-_ROUNDS, _EDITS = 3, 100
+_ROUNDS, _EDITS = 3, 50
 #: How often a rule is applied to one URL.
 _REPEATS = 30
 #: How many URLs of copies are compared with each other, the shortest ones.
-_COMPARED = 8
+_COMPARED = 5
 #: What a rule may take out of a path: words and what stands between them, no numbers.
 _WORDS = re.compile(r"[^\W\d]*(?:[-./:]+[^\W\d]*){0,3}")
 _TOKENS = re.compile(r"\w+|\W")
@@ -54,9 +54,9 @@ class Edit(NamedTuple):
     to: str
 
     @property
-    def part(self) -> str:
-        """What every URL has that it changes."""
-        return "" if self.kind == "case" or "&" in self.name else self.name.partition("*")[0]
+    def parts(self) -> tuple[str, ...]:
+        """What every URL has one of that it changes."""
+        return ("",) if self.kind == "case" else (*self.name.partition("*")[0].split("&"),)
 
 
 class Rule(NamedTuple):
@@ -203,16 +203,16 @@ def _of_site(pages: Pages, least: float) -> Iterator[Rule]:
                 rule = tried(Rule(edit, scope), pages)
                 if rule is not None and rule.precision >= least:
                     yield rule
-                    pages = after(rule.pattern, edit.to, edit.part, pages)
+                    pages = after(rule.pattern, edit.to, edit.parts, pages)
         if pages is before:
             return
 
 
-def after(pattern: str, to: str, part: str, pages: Pages) -> Pages:
-    """Return *pages* by their URLs after a rule for URLs with *part* in them."""
+def after(pattern: str, to: str, parts: tuple[str, ...], pages: Pages) -> Pages:
+    """Return *pages* by their URLs after a rule for URLs with one of *parts* in them."""
     found: Pages = {}
     for url, page in pages.items():
-        new = rewritten(url, pattern, to) if part in url else url
+        new = rewritten(url, pattern, to) if any(part in url for part in parts) else url
         if new not in found or found[new].content is None:
             found[new] = page
     return found
@@ -245,9 +245,10 @@ def _without(name: str) -> Edit:
 
 
 def _parameters(query: str, other: str) -> Iterator[Edit]:
-    """Yield the edit that makes one of two queries the other, if they differ in several parameters."""
-    names = {part.partition("=")[0] for part in {*query.split("&")} ^ {*other.split("&")} if "=" in part}
-    if len(names) > 1:
+    """Yield the edit that makes one of two queries the other, if it has several parameters more."""
+    more, less = {*query.split("&")}, {*other.split("&")} - {""}
+    names = {part.partition("=")[0] for part in more - less if "=" in part}
+    if less < more and len(names) > 1:
         yield _without("&".join(sorted(names)))
 
 
@@ -278,7 +279,7 @@ def _scopes(edit: Edit, pages: Pages, least: float) -> list[tuple[str, ...]]:
     """Return what a rule may be for: all hosts where it has been tried, or shapes of paths."""
     found: Counter[str] = Counter()
     wrong: set[str] = set()
-    for old, known in _joined(f"^{edit.pattern}", edit.to, edit.part, pages):
+    for old, known in _joined(f"^{edit.pattern}", edit.to, edit.parts, pages):
         if len(known) > 1:
             names = {*map(_shape, old)}
             found.update(names)
@@ -289,11 +290,13 @@ def _scopes(edit: Edit, pages: Pages, least: float) -> list[tuple[str, ...]]:
     return [scope for scope in often if scope[0] not in wrong]
 
 
-def _joined(pattern: str, to: str, part: str, pages: Pages) -> Iterator[tuple[list[str], list[_Page]]]:
-    """Yield the URLs, with *part* in them, that become one of several pages, and what is known of these."""
+def _joined(
+    pattern: str, to: str, parts: tuple[str, ...], pages: Pages
+) -> Iterator[tuple[list[str], list[_Page]]]:
+    """Yield the URLs, with one of *parts*, that become one of several pages, and what is known of these."""
     joined: dict[str, list[str]] = defaultdict(list)
     for url in pages:
-        new = rewritten(url, pattern, to) if part in url else url
+        new = rewritten(url, pattern, to) if any(part in url for part in parts) else url
         if new != url:
             joined[new].append(url)
     for new, old in joined.items():
@@ -306,7 +309,7 @@ def tried(rule: Rule, pages: Pages) -> Rule | None:
     """Return *rule* with what is measured; None if it joins different pages, or seldom shows."""
     unknown = urls = 0
     examples = []
-    for _, known in _joined(rule.pattern, rule.edit.to, rule.edit.part, pages):
+    for _, known in _joined(rule.pattern, rule.edit.to, rule.edit.parts, pages):
         if len(known) < 2:
             unknown += 1
         elif differ(known):
@@ -346,8 +349,8 @@ def for_discarder(
                 re.escape(each).replace(r"\*", ".*").replace(r"\|", "(?=[?#]|$)") for each in include
             )
             wide = rf"(?i)^(?=https?://(?:www\.)?(?:{scope})){pattern}"
-            if not any(differ(known) for _, known in _joined(wide, to, "", pages) if known):
-                pages = after(wide, to, "", pages)
+            if not any(differ(known) for _, known in _joined(wide, to, ("",), pages) if known):
+                pages = after(wide, to, ("",), pages)
                 yield {
                     "order": 100,
                     "urlPattern": {"include": include},

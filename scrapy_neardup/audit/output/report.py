@@ -24,7 +24,7 @@ from markupsafe import Markup
 
 from scrapy_neardup.audit.arrays import places
 from scrapy_neardup.audit.model import NO_DISTANCE, clustered
-from scrapy_neardup.audit.rules import find_rules
+from scrapy_neardup.audit.rules import LEAST_PRECISION, find_rules
 from scrapy_neardup.audit.urls import split_url
 
 from .files import is_url, pages_of, replacing, summarise
@@ -45,8 +45,8 @@ LONGEST_TITLE, LONGEST_TEXT, LONGEST = 200, 20_000, 300
 PAGES, OF_CLUSTER, ROWS, SIZE, TEXTS = 100_000, 100, 100, 9_000_000, 2_000_000
 #: Times are known up to here, in seconds since 1970.
 LAST_SECOND = 2**32
-#: A rule for URLs is shown if two pages speak for it: 2 / (2 + 1.645²).
-LEAST = 0.4
+#: A rule for URLs is shown if two pages speak for it, 2 / (2 + 1.645²); where there are many pages, if 52 do.
+LEAST, MANY = 0.4, 50_000
 #: The parts of a bar: verdicts, and what they are called.
 _PARTS = {
     "unique": "unique", "near": "near copies", "exact": "exact copies", "part": "parts of others",
@@ -107,7 +107,8 @@ def _facts(audit: Audit) -> dict[str, Any]:
     facts, urls = summarise(audit), audit.pages["url"].tolist()
     verdicts, pages = facts["verdicts"], facts["pages"]
     repeats = verdicts["exact"] + verdicts["near"]
-    rules = [*find_rules(pages_of(audit.pages, audit.clusters), LEAST)]
+    least = LEAST if len(audit.pages) < MANY else LEAST_PRECISION
+    rules = [*find_rules(pages_of(audit.pages, audit.clusters), least)]
     rules.sort(key=lambda rule: rule.support - rule.urls)
     settings = {name: value for name, value in facts["settings"].items() if value not in (None, [])}
     handled = [f"{count:,} {name.replace('_', ' ')}" for name, count in facts["handled"].items() if count]
