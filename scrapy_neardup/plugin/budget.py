@@ -105,6 +105,10 @@ class Budget:
         its shape is closed. *seen* has the parameters of the page's links so far: one that has never had two
         values on one page, such as the identifier of a session, does not make a link another one.
         """
+        request.meta.pop(DEFERRED_KEY, None)
+        if request.url.partition("#")[0] == url.partition("#")[0]:  # its session is an earlier one
+            request.meta[LINK_KEY] = "again"
+            return False
         pairs = parse_qsl(urlsplit(request.url).query, keep_blank_values=True)
         self._varying |= {name for name, value in pairs if seen.setdefault(name, value) != value}
         telling = frozenset((name, value) for name, value in pairs if name in self._varying)

@@ -92,6 +92,11 @@ def test_links_that_lead_on():
         seen = {}
         return [spent.follows("https://a.example/list/1", Request(url), seen) for url in urls]
 
+    # A link to the page itself, such as href="#", has the session of an earlier page.
+    page = "https://a.example/t?id=1&sid=old"
+    spent.follows(page, Request("https://a.example/t?id=1&sid=new"), seen := {})
+    assert not spent.follows(page, Request(f"{page}#top"), seen)
+    assert spent._varying == set()
     for session in range(2):  # the same links with another session each time
         links = [f"https://a.example/t?id={number}&sid={session}" for number in range(9)]
         assert new(*links)[1:] == [session == 0] * 8
@@ -150,7 +155,7 @@ class Forum(Shop):
             number, order = int(query["t"]), query.get("order", "")
             posts = [f"<p>{self.text(1000 * number + each, 60)}</p>" for each in range(5)]
             body = "".join(posts[::-1] if order else posts)
-            links = [f"/thread?t={number}&order=desc&{session}", f"/board?b={number // 15}&{session}"]
+            links = ["#top", f"/thread?t={number}&order=desc&{session}", f"/board?b={number // 15}&{session}"]
             return (path, number), f"<h1>Thread {number}</h1>{body}", links
         if path == "/":
             return path, "<h1>Forum</h1>", [f"/board?b={each}&{session}" for each in range(4)]
