@@ -8,10 +8,10 @@ Starts a server of its own, and ends it. Documents have nothing in common, and U
 from __future__ import annotations
 
 import argparse
-import socket
-import subprocess
+import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,9 @@ from suite import inputs
 
 from scrapy_neardup import Detector
 from scrapy_neardup.index.protocol import Filing
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.index.redis_server import running
 
 if TYPE_CHECKING:
     from scrapy_neardup.index import Documents
@@ -32,18 +35,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--documents", type=int, default=100_000)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        command = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
-        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        try:
-            time.sleep(1)
-            measure(f"redis://127.0.0.1:{port}/0", options.documents)
-        finally:
-            server.terminate()
-            server.wait(30)
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
+        measure(server.url().partition("?")[0], options.documents)
 
 
 def measure(url: str, count: int) -> None:

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from .exercise import exercises
+from .exercises.races import main as races
 from .runner import again, run_round
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Sum:
 def main(minutes: float, only: tuple[str, ...], seed: int | None, first: int, page: Path | None) -> None:
     """Try to break each promise, and count how often that was tried and how often it broke.
 
-    Each exercise has one round at least. Exit code 1 says that a promise was broken.
+    Each exercise has one round at least. Exit code 1 says that a promise was broken. `races --seed N --runs
+    M` does M races by their numbers.
     """
     found, out = exercises(), Console(width=None if sys.stdout.isatty() else 120)
     for name in only:
@@ -131,4 +133,6 @@ def _shown(found: Sum, between: str) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["races"]:
+        races(sys.argv[2:])
     main()

@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.index import Documents, Header
-from scrapy_neardup.index.protocol import Lookup
+from scrapy_neardup.index import Documents, Header, LmdbIndex
+from scrapy_neardup.index.lmdb.commands import check
+from scrapy_neardup.index.memory import MemoryIndex
+from scrapy_neardup.index.protocol import Filing, Found, Lookup
 from scrapy_neardup.index.tables import NO_KEY
-
-from .sides import URL, Wrong, record_of
+from tests.index.conformance import reserve
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
+
+    from scrapy_neardup.index import Index
+    from scrapy_neardup.index.reservation import Reservation
 
 #: More documents than this are not kept, since each search compares all of them.
 MOST = 120
@@ -22,17 +26,32 @@ MOST = 120
 BITS = (0, 1, 2, 15, 16, 17, 31, 32, 40, 47, 48, 62, 63)
 
 
-class Model:
-    """The dictionary, and the sides of the store that it is compared with."""
+#: The family of the keys of URLs.
+URL = 1
 
-    def __init__(
-        self, kind: str, header: Header, sides: list[Callable[..., Any]], dice: random.Random
-    ) -> None:
-        self.kind, self.header, self.sides, self.dice = kind, header, sides, dice
-        #: The keys of each document, and of the pending ones who holds them.
+
+class Wrong(Exception):
+    """The store has answered otherwise than the dictionary."""
+
+
+def record_of(url: str, like: Any) -> Any:
+    """Return a record of the dtype of *like* that only the document of *url* has."""
+    return np.frombuffer((url.encode() * like.dtype.itemsize)[: like.dtype.itemsize], like.dtype)[0]
+
+
+class Model:
+    """The dictionary, and the index that it is compared with."""
+
+    def __init__(self, kind: str, header: Header, opened: Callable[[], Index], dice: random.Random) -> None:
+        self.kind, self.header, self.dice = kind, header, dice
+        self._opened = opened
+        self.index = opened()
+        #: The keys of each document, and the handles of the pending ones.
         self.keys: dict[int, list[int]] = {}
-        self.pending: dict[int, int] = {}
-        self.count = self.active = 0
+        self.pending: dict[int, Reservation] = {}
+        #: Under which numbers documents were handed out when they were filed.
+        self._filed: dict[int, int] = {}
+        self.count = 0
         self.centers = [dice.getrandbits(64) for _ in range(3)]
 
     def key(self, family: int, number: int = 0) -> int:
@@ -59,15 +78,9 @@ class Model:
             records[:] = [record_of(url, records) for url in urls]
         return numbers, Documents(np.ascontiguousarray(keys), records, urls, [url.encode() for url in urls])
 
-    def seen(self) -> list[int]:
-        """Return the documents that the active side sees: what others hold as pending is theirs in LMDB."""
-        if self.kind == "redis":
-            return list(self.keys)
-        return [n for n in self.keys if self.pending.get(n, self.active) == self.active]
-
     def expected(self, family: int, keys: list[int], distance: int) -> list[tuple[int, str, int]]:
-        """Compare *keys* with those of all documents that the active side sees."""
-        kind, seen = self.header.families[family], self.seen()
+        """Compare *keys* with those of all documents."""
+        kind, seen = self.header.families[family], list(self.keys)
         if not seen:
             return []
         stored = np.array([self.keys[n][self.header.rows[family]] for n in seen], np.uint64)
@@ -84,26 +97,21 @@ class Model:
     def step(self) -> str:
         """Do something; returns its name. Raises `Wrong`."""
         dice = self.dice
-        if len(self.sides) > 1 and dice.random() < 0.1:
-            self.sides[self.active]("flush")
-            self.active = dice.randrange(len(self.sides))
-            self.sides[self.active]("flush")  # while it commits, it does not see what others commit
-        mine = [n for n, holder in self.pending.items() if holder == self.active]
         act = dice.random()
         if act < 0.4:
             return self.search()
         if len(self.keys) > MOST or (act < 0.46 and self.keys):
             return self.discard(40 if len(self.keys) > MOST else dice.choice((1, 1, 3, 10)))
-        if act < 0.66 and mine:
-            return self.settle(dice.choice(mine))
+        if act < 0.66 and self.pending:
+            return self.settle(dice.choice(sorted(self.pending)))
         if act < 0.88:
             return self.reserve()
         if act < 0.93:
             _, documents = self.make(dice.choice((1, 1, 3, 20, 50)))
-            self.sides[self.active]("add", documents)
+            self.index.add(documents)
             return "add"
         if act < 0.99 or self.kind == "memory":
-            self.sides[self.active]("flush")
+            self.index.flush()
             return "flush"
         return self.upkeep()
 
@@ -114,10 +122,13 @@ class Model:
         keys = [
             self.key(family, self.dice.randint(1, self.count + 1)) for _ in range(self.dice.randint(1, 3))
         ]
-        found = self.sides[self.active]("search", family, keys, distance)
-        self.compare(found, self.expected(family, keys, distance), f"family {family} within {distance}")
+        self.compare(
+            self.found(family, keys, distance),
+            self.expected(family, keys, distance),
+            f"family {family} within {distance}",
+        )
         if self.kind != "redis":
-            count = self.sides[self.active]("count")
+            count = self.index.gauges()["documents"]
             if count != len(self.keys) - len(self.pending):
                 raise Wrong(f"{count} documents in the place of {len(self.keys) - len(self.pending)}")
         return "search"
@@ -129,37 +140,47 @@ class Model:
             raise Wrong(f"search of {where}: missing {missing}, too many {more}")
 
     def discard(self, count: int) -> str:
-        some = self.dice.sample(self.seen(), min(count, len(self.seen())))
-        self.sides[self.active]("discard", some)
-        if self.kind == "lmdb" and len(self.sides) > 1:
-            self.sides[self.active]("flush")
+        some = self.dice.sample(list(self.keys), min(count, len(self.keys)))
+        found = self.index.search(URL, np.array(some, np.uint64))
+        known = self._filed if isinstance(self.index, MemoryIndex) else {}
+        places = zip(found.query.tolist(), found.document.tolist(), strict=True)
+        self.index.discard([known.get(some[query], document) for query, document in places])
         for number in some:
             del self.keys[number]
             self.pending.pop(number, None)
         return "discard"
 
     def settle(self, number: int) -> str:
-        confirm = self.dice.random() < 0.8
-        self.sides[self.active]("settle", number, confirm)
-        del self.pending[number]
-        if not confirm:
+        reservation = self.pending.pop(number)
+        if self.dice.random() < 0.8:
+            reservation.confirm(note=reservation.url.encode())
+        else:
+            reservation.release()
             del self.keys[number]
             if self.kind == "redis":
-                self.sides[self.active]("flush")
+                self.index.flush()
         return "settle"
 
     def reserve(self) -> str:
+        """File a document whatever it meets, or if it meets no other."""
         (number,), documents = self.make(1)
         keys = self.keys.pop(number)
         if self.dice.random() < 0.5:
-            self.sides[self.active]("reserve", documents, number)
-            met: list[str] = []
+            reservation: Reservation | None = reserve(self.index, documents)
+            found = self.index.search(URL, np.array([number], np.uint64))
+            self._filed[number] = int(found.document[0])
         else:
             lookups = [
                 Lookup(place, 0 if kind.equal else min(3, kind.tables.max_distance))
                 for place, kind in enumerate(self.header.families)
             ]
-            met = self.sides[self.active]("decide", documents, lookups, number)
+            met: list[str] = []
+
+            def decide(found: Found) -> Filing | None:
+                met[:] = found.stored.urls
+                return None if met else Filing(documents)
+
+            reservation = self.index.reserve_if(documents, lookups, decide)
             near = {
                 row[1]
                 for lookup in lookups
@@ -167,20 +188,30 @@ class Model:
                     lookup.family, keys[self.header.rows[lookup.family]], lookup.distance
                 )
             }
-            self.compare(met, sorted(near), "what a new document meets")
-        if not met:
-            self.keys[number], self.pending[number] = keys, self.active
+            self.compare(sorted(met), sorted(near), "what a new document meets")
+        if reservation is not None:
+            self.keys[number], self.pending[number] = keys, reservation
         return "reserve"
 
+    def found(self, family: int, keys: list[int], distance: int) -> list[tuple[int, str, int]]:
+        found = self.index.search(family, np.array(keys, np.uint64), distance)
+        records, urls, notes = self.index.fetch(found.document)
+        for record, url, note in zip(records, urls, notes, strict=True):
+            wrong = isinstance(self.index, MemoryIndex) and record != record_of(url, record)
+            if note != url.encode() or wrong:
+                raise Wrong(f"the record or the note of {url} is of another document")
+        return sorted(zip(found.query.tolist(), urls, found.distance.tolist(), strict=True))
+
     def upkeep(self) -> str:
-        side = self.sides[self.active]
-        if self.kind == "lmdb" and self.dice.random() < 0.5:
-            side("compact")
-            problems = side("check")
-            if problems:
+        if isinstance(self.index, LmdbIndex) and self.dice.random() < 0.5:
+            self.index.compact()
+            if problems := list(check(self.index)):
                 raise Wrong(f"check: {problems[:3]}")
             return "compact"
-        side("reopen")
-        for number in [n for n, holder in self.pending.items() if holder == self.active]:
-            del self.keys[number], self.pending[number]
+        self.index.close()
+        self.index = self._opened()
+        for number in self.pending:
+            del self.keys[number]
+        self.pending.clear()
+        self._filed.clear()
         return "reopen"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import resource
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,22 +43,6 @@ def crawl_index(form: Form, count: int, extractor: str = "") -> Path:
 def size_on_disk(path: Path) -> int:
     """Return the bytes that the files of an index take."""
     return sum(each.stat().st_blocks * 512 for each in path.iterdir())
-
-
-def drop_from_cache(path: Path) -> None:
-    """Have the system forget what it holds of files that nobody has open."""
-    for each in path.iterdir():
-        file = os.open(each, os.O_RDONLY)
-        try:
-            os.fsync(file)
-            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(file)
-
-
-def page_faults() -> int:
-    """Return how often this process had to wait for a page from the disk."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_majflt
 
 
 def written_bytes() -> int:

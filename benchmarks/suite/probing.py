@@ -1,11 +1,8 @@
-"""One probe of an index on disk: within 3 bits, warm and cold; within 7 bits from the same four tables."""
+"""One probe of an index on disk, within 3 bits, and within 7 bits from the same four tables."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +10,7 @@ import numpy as np
 from scrapy_neardup import FingerprintIndex
 
 from . import inputs
-from .indexes import drop_from_cache, fingerprint_index, page_faults
+from .indexes import fingerprint_index
 from .measuring import Finding, Goal, interleave
 
 if TYPE_CHECKING:
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
 #: Microseconds of the median probe, by fingerprints stored.
 WITHIN_3 = {10**6: 60, 10**7: 100}
 WITHIN_7 = {10**6: 300, 10**7: 1500}
-COLD = 200
 
 
 def measure(form: Form) -> Iterator[Finding]:
@@ -35,7 +31,6 @@ def measure(form: Form) -> Iterator[Finding]:
         with FingerprintIndex.open(path) as index:
             yield from warm(form, index, stored, 3, 2000, WITHIN_3.get(size))
             yield from warm(form, index, stored, 7, 500, WITHIN_7.get(size))
-        yield from cold(form, path, size)
 
 
 def warm(
@@ -94,44 +89,3 @@ def check(
         (expected,) = (np.bitwise_count(stored ^ each) <= distance).nonzero()
         if index.search(each, distance).document.tolist() != expected.tolist():
             raise SystemExit(f"The index and brute force differ for {int(each):016x} within {distance} bits.")
-
-
-def cold(form: Form, path: Path, size: int) -> Iterator[Finding]:
-    """Probe from fresh processes, after the system was told to forget the file."""
-    medians, slowest, faults = [], [], 0
-    for repeat in range(form.repeats):
-        drop_from_cache(path)
-        command = [
-            sys.executable,
-            "-c",
-            "from suite.probing import probe_cold; probe_cold()",
-            str(path),
-            str(size),
-            str(repeat),
-        ]
-        answer = subprocess.run(
-            command, cwd=Path(__file__).parents[1], check=True, capture_output=True, text=True, timeout=300
-        )
-        median, last, waited = map(float, answer.stdout.split())
-        medians.append(median)
-        slowest.append(last)
-        faults += int(waited)
-    note = (
-        f"first {COLD} probes of a fresh process, file dropped from the page cache; "
-        f"{faults / form.repeats / COLD:.1f} waits for the disk a probe"
-    )
-    if not faults:
-        note = f"first {COLD} probes of a fresh process; the system kept the file in memory all the same"
-    yield Finding("one probe within 3 bits, cold, median", size, "µs", tuple(medians), note=note)
-    yield Finding("one probe within 3 bits, cold, 99th percentile", size, "µs", tuple(slowest))
-
-
-def probe_cold() -> None:
-    """Print microseconds of the median and the slowest percentile of probes, and the waits for the disk."""
-    path, size, repeat = sys.argv[1:]
-    # Not near stored ones, whose list would have to be made first; what is read is the same.
-    wanted = np.random.default_rng(int(size) + int(repeat)).integers(0, 2**64, COLD, np.uint64)
-    with FingerprintIndex.open(path) as index:
-        before = page_faults()
-        spent = each_probe(index, wanted, 3)
-        print(np.median(spent), np.percentile(spent, 99), page_faults() - before)

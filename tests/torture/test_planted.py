@@ -13,8 +13,7 @@ from scrapy_neardup.index import MemoryIndex
 from tests.index.conformance import HEADER
 from torture.children import isolated
 from torture.kills.index import promised
-from torture.model import Model
-from torture.sides import Side, Wrong
+from torture.model import Model, Wrong
 from torture.workloads import Trial
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class Forgetful(MemoryIndex):
 
 
 def steps(index: type[MemoryIndex]) -> None:
-    model = Model("memory", HEADER, [Side(lambda: index(HEADER))], random.Random(1))
+    model = Model("memory", HEADER, lambda: index(HEADER), random.Random(1))
     for _ in range(400):
         model.step()
 

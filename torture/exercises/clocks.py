@@ -1,10 +1,9 @@
-"""Clocks that stand wrong, go back, or leap: before 1970, after 2106, while a window or a lease runs."""
+"""Clocks that stand wrong, go back, or leap: before 1970, after 2106, while a window runs."""
 
 from __future__ import annotations
 
 import random
 import time
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,12 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from scrapy_neardup import clock
-from scrapy_neardup.index import LmdbIndex, open_index
+from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import check
-from tests.index.conformance import HEADER as SHARED
-from tests.index.conformance import documents as shared
-from tests.index.conformance import reserve, urls_of
-from tests.index.redis_server import RedisServer, server_program
+from tests.index.conformance import reserve
 from tests.index.small import HEADER, SMALL, documents
 from torture import shim
 from torture.children import isolated
@@ -25,8 +21,6 @@ from torture.exercise import Exercise, Round, in_time
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from scrapy_neardup.index.reservation import Reservation
 
 DAY = 86_400.0
 WINDOW = 30 * DAY
@@ -44,41 +38,13 @@ def run(seed: int, folder: Path) -> Round:
         seen = isolated(partial(on_disk, folder / f"index{number}", dice, began), 60)
         outcome.violations += seen.wrong
         outcome.counts["leaps of the clock"] += STEPS
-    shim.set_clock(0)
-    if server_program() is None:
-        outcome.remarks.append("there is no redis-server here, so its leases were left out")
-        return outcome
-    server = RedisServer(folder / "redis")
-    server.start()
-    try:
-        for number in range(3):
-            dice = random.Random(f"{seed} server {number}")
-            seen = isolated(partial(on_server, server.url(f"test{number}"), dice), 60)
-            outcome.violations += [f"on a server: {what}" for what in seen.wrong]
-            outcome.counts["leaps of the clock"] += STEPS // 3
-            shim.set_clock(0)
-    finally:
-        server.kill()
     return outcome
 
 
 def leap(dice: random.Random, now: float) -> float:
     """Return where the clock goes from *now*, in seconds since 1970; mostly on, as clocks do."""
-    return dice.choice(
-        (
-            now + 1,
-            now + DAY,
-            now + 40 * DAY,
-            now - 5,
-            now - DAY,
-            now - 400 * DAY,
-            -1e8,
-            -1.0,
-            0.0,
-            4.3e9,
-            1.7e9,
-        )
-    )
+    leaps = [now + seconds for seconds in (1, DAY, 40 * DAY, -5, -DAY, -400 * DAY)]
+    return dice.choice([*leaps, -1e8, -1.0, 0.0, 4.3e9, 1.7e9])
 
 
 def on_disk(path: Path, dice: random.Random, began: float) -> list[str]:
@@ -124,36 +90,11 @@ def found(index: LmdbIndex, numbers: list[int]) -> set[int]:
     return {int(url[1:]) for url in index.fetch(matches.document).urls}
 
 
-def on_server(url: str, dice: random.Random) -> list[str]:
-    """Hold and confirm pages while the clocks of client and server leap: none is lost, nothing hangs."""
-    wrong: list[str] = []
-    kept: list[int] = []
-    now = began = time.time()
-    held: list[tuple[int, Reservation]] = []
-    with closing(open_index(url, SHARED)) as index:
-        for number in range(STEPS // 3):
-            now = max(1.0, leap(dice, now))  # before 1970, the server itself no longer knows its commands
-            shim.set_clock(now - began)
-            started = time.monotonic()
-            held.append((number, reserve(index, shared([dice.getrandbits(64)], number))))
-            for place, reservation in held[: dice.randint(0, len(held))]:
-                reservation.confirm()
-                kept.append(place)
-            held = [(place, reservation) for place, reservation in held if place not in kept]
-            index.flush()
-            if time.monotonic() - started > 30:
-                wrong.append(f"{time.monotonic() - started:.0f} s after a leap to {now:.0f}")
-        lost = [place for place in kept if not urls_of(index, place)]
-        if lost:
-            wrong.append(f"{len(lost)} confirmed documents are lost, such as {lost[0]}")
-    return wrong
-
-
 EXERCISE = Exercise(
     name="clocks",
     promise="A clock that is wrong or leaps loses no document before its time is over, and stops nothing.",
-    how="The clock of the process, and of the Redis server, is set forward, back, before 1970 and after 2106 "
-    "while documents are filed, confirmed and expire: a window of 30 days, leases of a minute.",
+    how="The clock of the process is set forward, back, before 1970 and after 2106 while documents "
+    "are filed, confirmed and expire: a window of 30 days.",
     run=run,
     seconds=30,
     share=0.5,

@@ -15,8 +15,7 @@ from scrapy_neardup.matching.records import header_for
 from tests.index.redis_server import RedisServer, server_program
 from tests.index.small import SMALL
 from torture.exercise import Exercise, Round, in_time
-from torture.model import Model
-from torture.sides import Peer, Side, Wrong
+from torture.model import Model, Wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,20 +50,15 @@ def run(seed: int, folder: Path) -> Round:
         "lmdb": partial(LmdbIndex, folder / "index", header, tuning=TUNING),
         "redis": partial(open_index, server.url() if server else None, header),
     }
-    processes = 1 if kind == "memory" else dice.choice((1, 1, 1, 2, 4))
-    peers = [Peer(opened[kind]) for _ in range(processes - 1)]
-    model = Model(kind, header, [Side(opened[kind]), *peers], dice)
+    model = Model(kind, header, opened[kind], dice)
     done: Counter[str] = Counter()
     try:
         for _ in in_time(range(STEPS[kind]), EXERCISE.seconds):
             done[model.step()] += 1
     except Wrong as wrong:
-        outcome.violations.append(
-            f"{kind}, {scheme}, {tables} tables, {processes} processes: step {done.total()}: {wrong}"
-        )
+        outcome.violations.append(f"{kind}, {scheme}, {tables} tables: step {done.total()}: {wrong}")
     if not outcome.violations:
-        for side in model.sides:
-            side("close")
+        model.index.close()
     outcome.counts["steps"] = done.total()
     outcome.counts[f"steps with {kind}"] = done.total()
     outcome.counts["searches compared"] = done["search"]
@@ -76,7 +70,7 @@ def run(seed: int, folder: Path) -> Round:
 EXERCISE = Exercise(
     name="model",
     promise="A search finds all that is stored within the distance, and nothing else, whatever was done.",
-    how="Random steps in 1 to 4 processes: file, confirm, release, remove, flush, merge, reopen, look up. "
+    how="Random steps: file, confirm, release, remove, flush, merge, reopen, look up. "
     "Each answer is compared with that of a dictionary whose keys are compared one by one. All schemes; 4, "
     "10 and 20 tables; in memory, in LMDB, on a Redis server.",
     run=run,

@@ -1,0 +1,63 @@
+"""Races of two crawls do the same again by their numbers, find nothing, and would find what is broken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrapy_neardup.index.lmdb.writer import Memtable
+from tests.index.redis_server import running
+from torture.exercises import races
+from torture.model import Wrong
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("first", [1, pytest.param(1000, marks=pytest.mark.slow)])
+def test_nothing_is_found(first: int, tmp_path: Path) -> None:
+    done = races.races(range(first, first + 40 * (1 + first // 250)), tmp_path)
+    assert done.violations == []
+    assert done.counts["steps"] > 100 * done.counts["races"]
+
+
+def test_a_number_is_an_order(tmp_path: Path) -> None:
+    steps = [races.on_disk(seed, tmp_path) for seed in (3, 4, 3)]
+    assert steps[0] == steps[2] != steps[1]
+
+
+def test_what_a_crawl_forgets_of_its_own_commits_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follow = Memtable._follow
+
+    def forgets(self: Memtable) -> None:
+        self._own.clear()
+        follow(self)
+
+    monkeypatch.setattr(Memtable, "_follow", forgets)
+    assert races.races((seed for seed in range(1, 400) if seed % 4), tmp_path).violations
+
+
+@pytest.mark.slow
+def test_pages_filed_although_others_came_first_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
+    from scrapy_neardup.index.redis.store import Store
+
+    filing = Store.filing
+
+    def at_any_rate(self: Store, document: Any, places: Any = None, *more: Any) -> Any:
+        return filing(self, document, places, (), 0, *more[2:])
+
+    monkeypatch.setattr(Store, "filing", at_any_rate)
+    with running(tmp_path / "redis") as server:
+        found = 0
+        for seed in range(1, 61):
+            try:
+                races.on_server(seed, server)
+            except Wrong:  # noqa: PERF203
+                found += 1
+    assert found

@@ -1,0 +1,206 @@
+"""Threads as greenlets of one thread: at each point the dice say who goes on, so a seed is an order."""
+
+from __future__ import annotations
+
+import fcntl
+import math
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]
+
+from scrapy_neardup.index import reservation
+from scrapy_neardup.index.lmdb import directory, environment, index, writer
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterator
+
+    import lmdb
+
+#: Seconds that pass from one step to the next, at most.
+STEP = 0.01
+
+
+class Scheduler:
+    """What runs, what the others wait for, and what time it is."""
+
+    def __init__(self, dice: random.Random) -> None:
+        self.dice, self.now, self.steps, self.over = dice, 1e6, 0, False
+        #: How likely who is at a point goes on.
+        self.calm = dice.choice((0.0, 0.5, 0.9))
+        #: Of each that has not ended: what it waits for, and until when.
+        self.waiting: dict[greenlet, tuple[Callable[[], object] | None, float]] = {}
+        self.hub = getcurrent()
+
+    def start(self, work: Callable[..., object], *arguments: object) -> greenlet:
+        made = greenlet(lambda: work(*arguments), parent=self.hub)
+        self.waiting[made] = None, math.inf
+        return made
+
+    def point(self, ready: Callable[[], object] | None = None, seconds: float | None = None) -> None:
+        """Let others run; go on once *ready* says so, or after so many *seconds*."""
+        me = getcurrent()
+        if me not in self.waiting or (ready is None and not self.over and self.dice.random() < self.calm):
+            return
+        if not self.over:
+            self.waiting[me] = ready, self.now + (math.inf if seconds is None else seconds)
+            self.hub.switch()
+        if self.over:
+            raise GreenletExit
+
+    def sleep(self, seconds: float) -> None:
+        self.point(lambda: False, seconds)
+
+    def run(self) -> None:
+        """Run all to their ends. Raises what one raises, or RuntimeError if all wait for each other."""
+        try:
+            while self.waiting:
+                able = [
+                    each
+                    for each, (ready, until) in self.waiting.items()
+                    if ready is None or until <= self.now or ready()
+                ]
+                if not able:
+                    self.now = min(until for _, until in self.waiting.values())
+                    if math.isinf(self.now):
+                        raise RuntimeError("all wait for each other")
+                    continue
+                self.steps, self.now = self.steps + 1, self.now + self.dice.random() * STEP
+                chosen = self.dice.choice(able)
+                chosen.switch()
+                if chosen.dead:
+                    del self.waiting[chosen]
+        finally:
+            self.over = True
+            for left in self.waiting:
+                left.throw(GreenletExit)
+
+    @contextmanager
+    def installed(self, *more: Any) -> Iterator[None]:
+        """Be the threads, the locks and the clock of the index, and of the modules *more*."""
+        fakes: dict[str, Any] = {
+            "threading": SimpleNamespace(
+                Lock=partial(Lock, self),
+                RLock=partial(Lock, self),
+                Condition=lambda lock: lock,
+                Event=partial(Event, self),
+                Thread=partial(Thread, self),
+            ),
+            "time": SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep),
+        }
+        with ExitStack() as stack:
+            for module in (environment, index, writer, reservation, *more):
+                for name in fakes.keys() & vars(module).keys():
+                    stack.enter_context(mock.patch.object(module, name, fakes[name]))
+            stack.enter_context(mock.patch.object(index, "_lock", Lock(self)))
+            locks = SimpleNamespace(**{**vars(fcntl), "flock": self._flock})
+            stack.enter_context(mock.patch.object(directory, "fcntl", locks))
+            yield
+
+    def _flock(self, file: int, how: int) -> None:
+        while True:
+            try:
+                return fcntl.flock(file, how | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if how & fcntl.LOCK_NB:
+                    raise
+            self.sleep(0.01)
+
+
+class Lock:
+    """A lock that its owner may take again, and the condition over it."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler, self.depth = scheduler, 0
+        self.owner: greenlet | None = None
+
+    def acquire(self, blocking: bool = True) -> bool:
+        if self.owner not in (None, getcurrent()):
+            if not blocking:
+                return False
+            self.scheduler.point(lambda: self.owner is None)
+        self.owner, self.depth = getcurrent(), self.depth + 1
+        return True
+
+    __enter__ = acquire
+
+    def release(self) -> None:
+        self.depth -= 1
+        self.owner = self.owner if self.depth else None
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        self.release()
+        if kind is None and not self.depth:
+            self.scheduler.point()
+
+    def notify_all(self) -> None:
+        pass
+
+    def wait_for(self, done: Callable[[], object], seconds: float | None = None) -> object:
+        if not done():
+            depth, self.depth, self.owner = self.depth, 0, None
+            self.scheduler.point(lambda: self.owner is None and done(), seconds)
+            self.acquire()
+            self.depth = depth
+        return done()
+
+
+class Event:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler, self._happened = scheduler, False
+
+    def set(self) -> None:
+        self._happened = True
+
+    def is_set(self) -> bool:
+        return self._happened
+
+    def wait(self, seconds: float) -> bool:
+        self._scheduler.point(self.is_set, seconds)
+        return self._happened
+
+
+class Thread:
+    def __init__(self, scheduler: Scheduler, *, target: Callable[[], object], **names: object) -> None:
+        self._scheduler, self._target = scheduler, target
+
+    def start(self) -> None:
+        self._made = self._scheduler.start(self._target)
+
+    def is_alive(self) -> bool:
+        return self._made in self._scheduler.waiting
+
+    def join(self, seconds: float | None = None) -> None:
+        self._scheduler.point(lambda: not self.is_alive(), seconds)
+
+
+class SharedFile:
+    """One environment of LMDB as several processes have it: a point before and after each transaction."""
+
+    def __init__(self, real: lmdb.Environment, point: Callable[[], None]) -> None:
+        self._real, self._point = real, point
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def info(self) -> Any:
+        found = self._real.info()
+        self._point()
+        return found
+
+    def begin(self, *, write: bool = False, **options: Any) -> Any:
+        self._point()
+        return self._writing(**options) if write else self._real.begin(**options)
+
+    @contextmanager
+    def _writing(self, **options: Any) -> Iterator[lmdb.Transaction]:
+        with self._real.begin(write=True, **options) as transaction:
+            yield transaction
+        self._point()
+
+    def close(self) -> None:
+        """Stay open: others have it, too."""
