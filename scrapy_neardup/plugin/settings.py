@@ -158,7 +158,9 @@ def read_rules(name: str, value: object) -> tuple[Rule, ...]:
     """Read a list of dicts, or JSON with one, or a file of that. Raises `ConfigurationError`, by the rule."""
     if isinstance(value, str) and value.lstrip()[:1] not in ("[", "{"):
         try:
-            rules = _from_json(_path(name, value).read_text("utf-8"))
+            if (path := _path(name, value)).exists() and not path.is_file():
+                raise OSError("it is no regular file")
+            rules = _from_json(path.read_text("utf-8"))
         except (OSError, ValueError) as error:
             raise ConfigurationError(
                 f"{name} is {value!r}, which cannot be read ({error}): {_RULES}"

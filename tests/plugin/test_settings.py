@@ -75,6 +75,8 @@ def test_values(name, value, attribute):
         ("rules", [{"url": ""}, {"url": "("}], "[1] has the pattern '(', which is no regular expression"),
         ("rules", [{"url": "", "polcy": "tag"}], "NEARDUP_RULES[0] has 'polcy'"),
         ("rules", [{"url": "", "policy": "drop"}], "[0]['policy'] is 'drop': set it to 'tag' or"),
+        ("rules", [{"url": "a", "to": r"\3"}], "invalid group reference"),
+        ("rules", "/dev/null", "no regular file"),
         ("rules", [{"url": "", "policy": 0}], "NEARDUP_RULES[0]['policy'] is 0"),
         ("rules", [{"url": "", "scope": ["host"]}], "NEARDUP_RULES[0]['scope'] names ['host']"),
     ],
