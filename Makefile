@@ -34,8 +34,8 @@ demo-cluster: $(VENV)/cluster
 test: $(VENV)/test
 	$(BIN)/python -m pytest $(SPREAD) -m 'not slow' --hypothesis-profile quick $(ARGS)
 
-# With kills, bombs, many processes, the browser, Spark, the notebook. What measures times runs alone, at the end.
-test-all: $(VENV)/test $(VENV)/spark $(VENV)/notebook $(VENV)/beside browser
+# With kills, bombs, many processes, the browser, Spark, the notebook, libraries for corpora. What measures times runs alone, at the end.
+test-all: $(VENV)/test $(VENV)/spark $(VENV)/notebook $(VENV)/beside $(VENV)/corpora browser
 	$(BIN)/python -m pytest $(SPREAD) --ignore $(ALONE) $(ARGS)
 	$(BIN)/python -m pytest $(ALONE) $(ARGS)
 

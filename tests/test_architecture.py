@@ -160,7 +160,7 @@ def lines(*patterns: str) -> int:
         (("scrapy_neardup/**/*.py",), 22_435),
         (("tests/**/*.py",), 24_285),
         (("torture/**/*.py", "benchmarks/**/*.py"), 6_200),
-        (("docs/*.md", "README.md"), 2_930),
+        (("docs/*.md", "README.md"), 2_953),
     ],
     ids=lambda value: value[0].split("/")[0] if isinstance(value, tuple) else "",
 )

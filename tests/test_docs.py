@@ -70,6 +70,14 @@ def test_blocks_are_found() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("script", scripts("docs/coming-from.md"), ids=place)
+def test_a_script_for_another_library_prints_what_it_says(script: Script, tmp_path: Path) -> None:
+    library = script.code.split()[1].partition(".")[0]
+    pytest.importorskip(library, reason="pip install -e .[corpora]")
+    assert run(script, tmp_path).splitlines() == PRINTED.findall(script.code), place(script)
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_the_tutorial_works(tmp_path: Path) -> None:
     """Its files are written, and its commands run, one after the other, in a new folder."""
