@@ -5,8 +5,8 @@
 DIR has a folder for each set: derived_syndication, derived_syndication_multi, consent_comments, short_texts,
 hard_wrapped, senate_press, ota_recrawl_html, docs_versions_html, wiki_versions, minhash_tutorial, each with
 documents and pairs (see docs/quality.md for what they are). With --write the tables also replace those in
-that file. Every pair is judged as a crawl would judge it with only one of its documents stored: the longer
-one, for the default also the shorter one.
+that file, but for the one by kinds and languages. Every pair is judged as a crawl would judge it with only
+one of its documents stored: the longer one, for the default also the shorter one.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def main() -> None:
         sets.append((loaded, judged))
         if each.name == "minhash_tutorial":
             lines += every_pair(loaded)
-    lines = [*by_set(groups, own=True), *by_set(groups, own=False), *lines, *by_kind(sets)]
-    print("\n".join(lines))
+    lines = [*by_set(groups, own=True), *by_set(groups, own=False), *lines]
+    print("\n".join([*lines, *by_kind(sets)]))
     if options.write:
         text = options.write.read_text(encoding="utf-8")
         before, rest = text.split(BEGIN)
