@@ -105,9 +105,6 @@ def test_small_crawl_at_a_glance(open_report: Open) -> None:
         ["news.example", "13", "4", "30.8 %"], ["wire.example", "2", "2", "100 %"],
         ["blog.example", "15", "0", "0 %"],
     ]  # fmt: skip
-    (cause,) = report.rows("Parameter")
-    assert cause[:4] == ["utm_source", "2", "2", "100 %"]
-    assert "the same in 2 of 2 comparisons" in cause[4]
     widths = report.page.locator("main > .line rect").evaluate_all(
         "all => all.map(r => r.getAttribute('width'))"
     )
@@ -122,9 +119,7 @@ def test_figures_are_of_all_pages_whatever_is_listed(
     every = open_report(data)
     monkeypatch.setattr(written, "PAGES", 500)
     some = open_report(data)
-    assert [some.rows(name) for name in ("Host", "Parameter")] == [
-        every.rows(name) for name in ("Host", "Parameter")
-    ]
+    assert [some.rows(name) for name in ("Host", "URL")] == [every.rows(name) for name in ("Host", "URL")]
     assert some.page.inner_text(".totals") == every.page.inner_text(".totals")
     assert "lists 500 of 1,250 pages of clusters" in some.page.inner_text(".note >> nth=0")
     assert len(some.rows("Clusters")) == 20
