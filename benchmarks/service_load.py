@@ -41,12 +41,10 @@ class Client:
         where = self.free.pop() if self.free else await asyncio.open_connection("127.0.0.1", self.port)
         where[1].write(HEAD.format(path, len(body)).encode() + body)
         head = (await where[0].readuntil(b"\r\n\r\n")).decode().lower()
-        assert head.startswith("http/1.1 200"), head
-        assert b'"unique"' in await where[0].readexactly(
-            int(head.partition("content-length: ")[2].split()[0])
-        )
+        length = int(head.partition("content-length: ")[2].split()[0])
+        judged = b'"unique"' in await where[0].readexactly(length)
         self.free.append(where)
-        return time.perf_counter() - asked
+        return time.perf_counter() - asked if judged else np.nan  # refused: too many at a time
 
     async def ask_all(self, path: str, count: int, rate: float | None = None) -> None:
         begun, used = time.perf_counter(), self.cpu()
@@ -59,11 +57,11 @@ class Client:
 
         times = np.concatenate(await asyncio.gather(*map(some, range(count if rate else 8))))
         seconds, cpu = time.perf_counter() - begun, 1000 * (self.cpu() - used) / len(times)
-        p50, p99 = np.percentile(times, [50, 99]) * 1000
+        p50, p99 = np.nanpercentile(times, [50, 99]) * 1000
         how = f"{rate:g} a second" if rate else "8 at a time"
         print(
             f"/{path}, {how}: {len(times) / seconds:.0f} /s, median {p50:.1f} ms, p99 {p99:.1f} ms, "
-            f"{cpu:.2f} ms of CPU each, load {os.getloadavg()[0]:.1f}"
+            f"{cpu:.2f} ms of CPU each, {np.isnan(times).sum()} refused, load {os.getloadavg()[0]:.1f}"
         )
 
     def cpu(self) -> float:
