@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """Documents in columns that grow. A document is known by its number, whatever its row.
+    """Documents in columns that grow, known by their numbers; removed ones keep their rows for a while.
 
-    A removed document keeps its row, marked as not alive, until half of the rows are of such documents. A
-    fingerprint is simply compared with all others: some 20 µs for 16,384 of them.
+    A fingerprint is compared with all others: some 20 µs for 16,384 of them.
     """
 
     def __init__(self, header: Header) -> None:
@@ -105,10 +104,7 @@ class Columns:
         return {number for number in numbers if number in self._rows}
 
     def documents(self, numbers: Iterable[int]) -> Documents:
-        """Return copies of the documents *numbers*, in their order.
-
-        Raises KeyError for one that is not here.
-        """
+        """Return copies of the documents *numbers*, in order. Raises KeyError for one that is not here."""
         rows = [self._rows[number] for number in numbers]
         urls, notes = [self._urls[row] for row in rows], [self._notes[row] for row in rows]
         return Documents(self._keys[:, rows], self._records[rows], urls, notes)
@@ -309,10 +305,7 @@ class MemoryIndex:
 def open_url(
     url: str, wanted: Header | None, *, ignore: Collection[str], window: float, reset: bool
 ) -> MemoryIndex:
-    """Return a new index, see `stores.open_index`.
-
-    Raises `IndexUnavailable` without a header to make it with.
-    """
+    """Return a new index, see `stores.open_index`; `IndexUnavailable` without a header to make it with."""
     if wanted is None:
         raise IndexUnavailable(f"There is no index in {url}: name the directory of an index.")
     return MemoryIndex(wanted)

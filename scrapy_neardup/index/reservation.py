@@ -24,10 +24,9 @@ MOST_NOTE = 4096
 
 
 class Pending:
-    """A document whose page nobody knows yet to be stored. It may be held by another process or machine.
+    """A document whose page nobody knows yet to be stored; another process or machine may hold it.
 
-    Its holder may confirm it although its lease has run out; then it is filed anew, so two copies may be
-    kept, but no page is lost.
+    Confirmed after its lease has run out, it is filed anew: two copies may be kept, but no page is lost.
     """
 
     def __init__(self, url: str, on_settle: Callable[[Any], object] = lambda handle: None) -> None:

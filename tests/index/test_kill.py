@@ -126,22 +126,6 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     assert len(kept) > KILLS
 
 
-def test_two_processes_add_at_the_same_time(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path / "index", HEADER, tuning=SMALL)) as index:
-        adders = [Adder(tmp_path / "index", 1_000_000 * which, tmp_path / str(which)) for which in range(2)]
-        time.sleep(1.5)
-        for adder in adders:
-            adder.finish()
-        numbers = {
-            number for adder in adders for _, what, number in adder.said() if what in ("added", "confirmed")
-        }
-        assert {number // 1_000_000 for number in numbers} == {0, 1}
-        time.sleep(0.1)
-        assert not missing(index, numbers)
-        assert index.gauges()["documents"] == len(numbers)
-        check(index)
-
-
 def test_killed_during_a_merge_the_other_goes_on_and_sweeps(tmp_path: Path) -> None:
     with closing(LmdbIndex(tmp_path / "index", HEADER, tuning=SMALL)) as index:
         slow = Adder(tmp_path / "index", 0, tmp_path / "slow", "slow-merge")

@@ -39,10 +39,7 @@ PARTITION_BYTES = 1 << 11
 
 
 class Snapshot:
-    """Reads an index as one transaction sees it, and moves on to a newer one with `refresh`.
-
-    Only one thread at a time may use it.
-    """
+    """Reads an index as one transaction sees it, and moves on by `refresh`; for one thread at a time."""
 
     def __init__(self, environment: Environment, header: Header) -> None:
         self._environment = environment
@@ -68,8 +65,7 @@ class Snapshot:
     @property
     def commit(self) -> int | None:
         """The number of the last commit that is seen; None while no transaction is open."""
-        # It is asked of the transaction itself: LMDB shows the number of a commit a moment before others can
-        # see it.
+        # Asked of the transaction: LMDB shows the number of a commit a moment before others see it.
         return None if self._transaction is None else int(self._transaction.id())
 
     def refresh(self) -> None:
@@ -128,10 +124,7 @@ class Snapshot:
         return held
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        """Return what runs have stored of *documents* (int64[n]), in their order.
-
-        Raises `IndexCorrupted` if one is missing.
-        """
+        """Return what runs store of *documents* (int64[n]), in order; `IndexCorrupted` if one is missing."""
         order = np.argsort(documents, kind="stable")
         wanted, place = documents[order], 0
         parts = [Stored(np.empty(0, self.header.dtype), [], [])]
@@ -153,10 +146,7 @@ class Snapshot:
         return stored.take(np.argsort(order, kind="stable")) if len(order) > 1 else stored
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
-        """Yield the blocks of runs and log that begin in [start, stop), each with its first number.
-
-        Raises `IndexCorrupted` for a block that cannot be decoded or does not match its checksum.
-        """
+        """Yield the blocks of runs and log that begin in [start, stop), with their first numbers, checked."""
         for number, value in self._values("documents", start):
             if number >= min(stop, self.state.flushed):
                 break
@@ -167,10 +157,9 @@ class Snapshot:
             yield number, documents.stored
 
     def log(self, start: int, without: Collection[int] = ()) -> Iterator[tuple[int, Documents]]:
-        """Yield the blocks of the log that begin with document *start* or later, each with that number.
+        """Yield the blocks of the log from document *start* on, with their first numbers, checked.
 
-        Those that begin with a document *without* are passed over. Raises `IndexCorrupted` for a block that
-        does not match its checksum.
+        Those that begin with a document *without* are passed over.
         """
         for number, value in self._values("log", start):
             if number not in without:
@@ -197,7 +186,7 @@ class Snapshot:
     def partition(self, run: Run, cut: int, table: int, partition: int, *, check: bool = False) -> Partition:
         """Return one *partition* of a *table* of *run* that is cut by *cut* bits, as views where possible.
 
-        Raises `IndexCorrupted` if it cannot be decoded or, with *check*, if it does not match its checksum.
+        Raises `IndexCorrupted`, with *check* also for another checksum.
         """
         key = (run.id, table, partition)
         found = self._partitions.get(key)
@@ -252,8 +241,7 @@ def live_documents(
 ) -> Iterator[tuple[NDArray[np.int64], Stored]]:
     """Yield the numbers (int64[n]) and contents of all documents that were not removed, block by block.
 
-    Blocks also hold removed documents: runs and tombstones say which those are. *progress* is called with the
-    documents gone through so far, and how many there are.
+    *progress* is called with the documents gone through so far, and how many there are.
     """
     state = reader.state
     oldest = state.runs[0].start if state.runs else state.flushed
@@ -273,10 +261,7 @@ Range = tuple[int, Entries, int, int, int, int]
 
 
 def with_key(reader: Snapshot, family: int, key: int, limit: int) -> set[int]:
-    """Return the documents that have *key* in a *family* of equal keys, but for removed ones.
-
-    Those filed first suffice if there are more than *limit*, unless that is 0.
-    """
+    """Return the documents that have *key* in a *family* of equal keys, at least the first *limit*."""
     table = reader.header.first_table[family]
     documents: set[int] = set()
     for run, cut in reader.cuts[family]:
@@ -297,10 +282,7 @@ def with_key(reader: Snapshot, family: int, key: int, limit: int) -> set[int]:
 
 
 def search_near(reader: Snapshot, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
-    """Yield the documents within *distance* bits of *keys* (uint64[n]), but for removed ones.
-
-    A pair may come several times.
-    """
+    """Yield the documents within *distance* bits of *keys* (uint64[n]), perhaps several times."""
     if len(keys) > reader.tuning.few_keys:
         found = _search_many(reader, family, keys, distance)
     else:
@@ -356,10 +338,7 @@ def _ranges(reader: Snapshot, family: int, key: int, distance: int) -> list[Rang
 
 
 def _narrowed(ranges: list[Range], most: int) -> list[Range]:
-    """Return the parts of *ranges* that share the longest prefixes with a probe, up to *most* entries.
-
-    If more entries than that are equal to their probes, the ones filed first in each range are taken.
-    """
+    """Return the parts of *ranges* that share the longest prefixes with a probe, up to *most* entries."""
     for _ in range(64):
         ranges = [longer for each in ranges for longer in _sharing_more(*each)]
         if sum(each[3] - each[2] for each in ranges) <= most:

@@ -58,10 +58,8 @@ class Group(NamedTuple):
 class Memtable:
     """Documents that are not in a run yet, and removals that are not on disk yet, over a snapshot.
 
-    A new document is *pending* under a temporary, negative number. Once it is confirmed, it is *queued*. It
-    goes to the log with a *group*, whose commit gives it its number. It leaves when a run holds it. Documents
-    that other processes have committed to the log come in by `look`. All methods need the lock of the
-    environment.
+    A new document is *pending* under a temporary, negative number; once confirmed, it is *queued*, and goes
+    to the log with a *group*, whose commit gives it its number. All methods need the environment's lock.
     """
 
     def __init__(self, environment: Environment, header: Header) -> None:
@@ -98,10 +96,7 @@ class Memtable:
     # Keeping up with other processes
 
     def look(self) -> None:
-        """Take in what other processes have committed, unless a commit of this process is under way.
-
-        Its block could not be told from those of others.
-        """
+        """Take in what others have committed, unless a commit is under way, whose block would pass for it."""
         if self.committing:
             return
         if self._environment.last_transaction() != self.snapshot.commit:
@@ -153,8 +148,8 @@ class Memtable:
     def discard(self, documents: Sequence[int]) -> None:
         """Remove *documents* from the columns, and queue tombstones for those that are on disk.
 
-        A number that the snapshot does not know yet may be that of a document that another process has just
-        stored: it is queued, too, and the commit ignores it if there is no such document.
+        A number that the snapshot does not know may be one that another process has just stored: the commit
+        ignores it if there is none.
         """
         numbers = [self._aliases.get(document, document) for document in documents]
         filed, state = np.array([number for number in numbers if number >= 0], np.int64), self.snapshot.state
@@ -170,10 +165,7 @@ class Memtable:
     # Commits
 
     def begin(self, size: int) -> Group | None:
-        """Return a group of at most *size* documents and all removals, to be committed.
-
-        Returns None if there is nothing.
-        """
+        """Return a group of at most *size* documents and all removals, to be committed, None if empty."""
         numbers = [*islice(self.queue, size)]
         removals = [number for number in self.removals if number >= 0]
         if not numbers and not removals:
@@ -199,10 +191,7 @@ class Memtable:
         self.columns.remove(self.removals)
 
     def roll_back(self) -> None:
-        """Queue the documents of the group again, because nothing was written.
-
-        Drop those removed meanwhile.
-        """
+        """Queue the documents of the group again, of which nothing was written; drop those removed since."""
         gone = self._group.intersection(self.removals)
         self._group = set()
         self.removals = [number for number in self.removals if number >= 0]
@@ -210,10 +199,7 @@ class Memtable:
         self.columns.remove(gone)
 
     def trim(self, size: int) -> int:
-        """Drop the oldest queued documents until *size* are left beside those of the group.
-
-        Returns how many went.
-        """
+        """Drop the oldest queued documents beyond *size*, but for the group; returns how many went."""
         on_their_way = len(self._group)
         forgotten = [*islice(self.queue, on_their_way, max(on_their_way, len(self.queue) - size))]
         for number in forgotten:
@@ -225,8 +211,7 @@ class Memtable:
 def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
     """Commit *documents* to the log, and tombstones for *removals*; returns the state that this leads to.
 
-    *removals* are numbers of documents; those that are not stored are passed over. Raises `IndexUnavailable`
-    if the index is full.
+    Removals of what is not stored are passed over. Raises `IndexUnavailable` if the index is full.
     """
 
     def work(transaction: lmdb.Transaction) -> State:
@@ -274,8 +259,7 @@ class Retry:
 class Writer:
     """Writes the changes of *memtable* in group commits, and maintains the index in between.
 
-    Documents older than *window* seconds may expire; 0 keeps all. A method that "needs the lock" is called
-    with the lock of the environment held.
+    Documents older than *window* seconds may expire; 0 keeps all. "The lock" is the environment's.
     """
 
     def __init__(self, environment: Environment, memtable: Memtable, window: float) -> None:

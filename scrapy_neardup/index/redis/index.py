@@ -67,11 +67,10 @@ class Looked(NamedTuple):
 
 
 class RedisIndex:
-    """The index at *address*. The protocol `Index` says what the methods do.
+    """The index at *address*; the protocol says what methods do, `open_index` what the arguments are.
 
-    The other arguments are those of `open_index`. All calls may take as long as the network does, but for
-    those of reservations; `close` tries to write what was confirmed for *close_seconds*. Raises
-    `IndexUnavailable` while the server cannot be used.
+    All calls but those of reservations may take as long as the network does; `close` tries to write for
+    *close_seconds*. Raises `IndexUnavailable` while the server cannot be used.
     """
 
     remote = True

@@ -141,8 +141,7 @@ class Known(NamedTuple):
 class Store:
     """The documents of an index; those older than *window* seconds vanish, unless it is 0.
 
-    The calls of any threads are made one after the other, along with what was settled before. All methods but
-    `settle` raise `IndexUnavailable`.
+    Calls are made one by one, along with what was settled. All but `settle` raise `IndexUnavailable`.
     """
 
     def __init__(self, server: Server, header: Header, window: float) -> None:
@@ -216,8 +215,7 @@ class Store:
     def _round(self, calls: Sequence[Call]) -> tuple[list[Any], Exception | None, bool]:
         """Make what is settled and *calls*. Needs the turn.
 
-        Returns the answers, the error of a write that has failed and is made again later, and whether more
-        writes follow.
+        Returns the answers, the error of a write that is made again later, and whether more writes follow.
         """
         writes = self.settled
         try:
