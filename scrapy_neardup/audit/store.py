@@ -153,7 +153,7 @@ class Store:
 
     def add(self, row: Row) -> None:
         """Store a page, with the next batch."""
-        values = ({"run": self._run, **row}.get(name) for name in COLUMNS)
+        values = map({**row, "run": self._run}.get, COLUMNS)
         self._write(_INSERT, *(encodable(each) if isinstance(each, str) else each for each in values))
 
     def add_problem(self, origin: Origin, reason: str) -> None:
