@@ -24,6 +24,6 @@ def test_only_items_that_say_the_same_are_dropped() -> None:
         crawl(seed, outcome)
         seed += 1
     assert outcome.lost == []
-    # Addresses and moments say nothing from the first page on; sessions have to be learned on three.
-    for kind in ("amp", "utm", "crawled_at", "session"):
+    # Addresses and moments say nothing from the first page on; sessions have to be learned first.
+    for kind in COPIES:
         assert outcome.dropped[kind] == outcome.copies[kind]
