@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.matching.counters import LONGEST, SITES
+from scrapy_neardup.matching.counters import LONGEST_ON_SITES, SITES
 from scrapy_neardup.matching.records import URL, filed_url
 from scrapy_neardup.matching.rules import ELSEWHERE_CONTAINED, jaccard_asked
 from scrapy_neardup.matching.sites import UNKNOWN
@@ -133,7 +133,7 @@ def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> Flags:
 def _spread(crawl: Crawl, leaders: Rows) -> Flags:
     """Tell which pages are of a short text that is met on many sites, or of a wall that is met twice."""
     sites = crawl.documents.records["site"].astype(np.int64)
-    short = (crawl.tokens <= LONGEST) & (sites != UNKNOWN)
+    short = (crawl.tokens <= LONGEST_ON_SITES) & (sites != UNKNOWN)
     pairs = np.unique(np.stack((leaders[short], sites[short]), axis=1), axis=0)
     many = np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES
     urls = crawl.documents.keys[URL]

@@ -16,7 +16,7 @@ from .jaccard import character_shingles
 from .main_text import MainText, long_paragraphs, main_text
 from .normalise import normalise
 from .schemes import ANCHOR, Anchored, Scheme
-from .segment import load_segmenter, segment, stop_words, without
+from .segmenters import load_segmenter, segment, stop_words, without
 from .signature import Features, Signature
 from .simhash import fingerprints, require_sound_products
 from .sketch import sketch_each

@@ -13,12 +13,12 @@ from importlib.resources import files
 from .normalise import normalise
 
 #: No longer text is a wall for what it says. Unit: tokens.
-LONGEST = 150
+LONGEST_BY_PHRASE = 150
 
 
 def is_wall(text: str, tokens: int) -> bool:
     """Tell whether normalised *text* of so many *tokens* reads like a wall."""
-    return tokens <= LONGEST and any(phrase in text for phrase in phrases())
+    return tokens <= LONGEST_BY_PHRASE and any(phrase in text for phrase in phrases())
 
 
 @cache

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: A text of at most so many tokens that is met on more than so many sites besides the first is a wall, and so
 #: is one that a single site has under more than so many page names besides the first.
-LONGEST, SITES, NAMES = 100, 5, 3
+LONGEST_ON_SITES, SITES, NAMES = 100, 5, 3
 #: Up to this length a text is a wall, too, if a single site has it under more than so many page names.
 LONGEST_OF_A_SITE, NAMES_OF_LONGER = 250, 10
 #: What pages of one site with more titles than this have in common is the site's, see `TitleCounter`.
@@ -37,7 +37,7 @@ class SiteCounter:
         """
         if tokens > LONGEST_OF_A_SITE:
             return False
-        short = tokens <= LONGEST
+        short = tokens <= LONGEST_ON_SITES
         most = NAMES if short else NAMES_OF_LONGER
         site, name = site_key(copy), hash(page_name(copy))
         with self._lock:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Features, Fingerprinter
 from scrapy_neardup.fingerprint.normalise import fold_letters, normalise
-from scrapy_neardup.fingerprint.segment import RjiebaSegmenter, segment, stop_words, without
+from scrapy_neardup.fingerprint.segmenters import RjiebaSegmenter, segment, stop_words, without
 from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
 
 if TYPE_CHECKING:

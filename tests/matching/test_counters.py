@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.matching.counters import (
-    LONGEST,
+    LONGEST_ON_SITES,
     LONGEST_OF_A_SITE,
     NAMES,
     NAMES_OF_LONGER,
@@ -29,7 +29,9 @@ def urls(count: int) -> list[str]:
     return [f"https://site{number}.example/" for number in range(count)]
 
 
-@pytest.mark.parametrize(("tokens", "names"), [(LONGEST, NAMES), (LONGEST_OF_A_SITE, NAMES_OF_LONGER)])
+@pytest.mark.parametrize(
+    ("tokens", "names"), [(LONGEST_ON_SITES, NAMES), (LONGEST_OF_A_SITE, NAMES_OF_LONGER)]
+)
 @pytest.mark.parametrize("site", ["https://www.first.example", "https://second.example"])
 def test_many_names_on_one_site_make_it_a_wall(tokens: int, names: int, site: str) -> None:
     spread = SiteCounter()
@@ -64,7 +66,7 @@ def test_it_is_a_wall_once_as_many_sites_or_names_were_met(met: list[tuple[int, 
     spread, names = SiteCounter(), {0: {"0"}}
     for site, name, tokens in met:
         names.setdefault(site, set()).add(str(name))
-        short = tokens <= LONGEST
+        short = tokens <= LONGEST_ON_SITES
         many = max(map(len, names.values())) > (NAMES if short else NAMES_OF_LONGER)
         walled = spread.meets("https://site0.example/0", f"https://site{site}.example/{name}", tokens)
         if many or (short and len(names) > SITES):
