@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.matching.counters import (
-    LONGEST_ON_SITES,
     LONGEST_OF_A_SITE,
+    LONGEST_ON_SITES,
     NAMES,
     NAMES_OF_LONGER,
     SITES,
