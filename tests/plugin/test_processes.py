@@ -95,7 +95,7 @@ def run(site, tmp_path, environment):
 @pytest.mark.parametrize("how", ["asyncio", "select", "reactorless"])
 @pytest.mark.parametrize(("policy", "on_server"), [("tag", 0), ("drop_page", 0), ("drop_page", 1)])
 def test_every_event_loop(site, run, how, policy, on_server, request):
-    settings = {"NEARDUP_POLICY": policy, "NEARDUP_ITEM_FIELDS": {"*": ["text"]}}
+    settings = {"NEARDUP_POLICY": policy, "NEARDUP_ITEM_FIELDS": ["text"]}
     if on_server:
         settings["NEARDUP_STORE"] = request.getfixturevalue("redis_url")
     code, (stats,), log = run([how, "1"], site.copies(6), **settings)

@@ -87,7 +87,7 @@ def run(seed: int, folder: Path) -> Round:
 
 
 ITEMS: dict[str, Any] = {
-    "NEARDUP_ITEM_FIELDS": {"*": ["title", "text"]},
+    "NEARDUP_ITEM_FIELDS": ["title", "text"],
     "NEARDUP_RULES": [{"url": "", "policy": False}],
     "NEARDUP_POLICY": "drop_items",
     "NEARDUP_WORKERS": 1,
