@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup import Detector
 from scrapy_neardup.cli.settings import read_assignments
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Features
@@ -122,16 +120,6 @@ def test_defaults_are_as_documented() -> None:
         if option != "scope":
             assert value == getattr(options, option), option
     assert options.scope is read["scope"]
-
-
-def test_defaults_of_a_detector_are_as_documented() -> None:
-    page = (ROOT / "docs/api.md").read_text("utf-8")
-    table = page[page.index("### `Detector.open(") : page.index("### Methods")]
-    said = re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", table, re.MULTILINE)
-    parameters = inspect.signature(Detector.open).parameters
-    assert {name for name, _ in said} == set(parameters) - {"path"}
-    for name, default in said:
-        assert ast.literal_eval(default) == parameters[name].default, name
 
 
 def test_options_on_the_command_line_need_no_scrapy() -> None:
