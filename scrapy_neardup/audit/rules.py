@@ -35,7 +35,7 @@ _COMPARED = 5
 _WORDS = re.compile(r"[^\W\d]*(?:[-./:]+[^\W\d]*){0,3}")
 _TOKENS = re.compile(r"\w+|\W")
 #: Parameters: of the query, and those in the path with their semicolon.
-_NAMES = re.compile(r"[?&]([^=&]+)=|(;[^=/?;]+)=")
+_NAMES = re.compile(r"[?&]([^=&?]+)=|(;[^=/?;]+)=")
 #: A segment of a path that names something, rather than one of many things.
 _NAME = re.compile(r"(?:[^\W\d_]{1,20}(?:\.[^\W\d_]+)?)?")
 _TITLE = re.compile(r"[^\W\d_]+")

@@ -66,6 +66,8 @@ class KnownUrls:
 
     def has_come(self, url: str, *, items: bool) -> None:
         """Note that the page at *url* is stored, with *items* or without, or a copy of a stored one."""
+        if "#" in url:  # what was sent, by POST, is part of this page: it is not the one that GET brings
+            return
         if len(self._come) >= LINKS:
             self._come.clear()
         name, _ = self._named(url)

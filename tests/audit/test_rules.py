@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -118,6 +119,10 @@ def test_a_rule_asks_for_many_pages_and_no_exception() -> None:
     assert len([*find_rules(site(short, long, pages=26), 0.9)]) == 1
     # One page, however often, says little of the others.
     assert [*find_rules([row(f"http://a.example/t?sid={each}", 0) for each in range(500)])] == []
+    # Nor does a URL of many question marks, which is read in linear time.
+    started = time.thread_time()
+    assert [*find_rules([row("http://a.example/t" + "?" * 30_000)])] == []
+    assert time.thread_time() - started < 5
     rows = site(short, long)
     rows[-1] = row(rows[-1]["url"])
     assert [*find_rules(rows)] == []

@@ -25,6 +25,8 @@ def test_a_variant_is_held_once_the_page_has_come():
     later = known.later(Request(VARIANT, priority=2))
     assert later.priority < -1000
     assert known.held(later) is None  # the page has not come
+    known.has_come(f"{PLAIN}#POST-0123456789abcdef", items=True)
+    assert known.held(later) is None  # the answer to a form is another page
     known.has_come(PLAIN, items=False)
     assert known.held(later) is None  # nor has it brought an item
     known.has_come(VARIANT, items=False)
