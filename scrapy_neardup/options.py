@@ -107,6 +107,8 @@ def _features(name: str, value: object) -> Features:
     try:
         if isinstance(value, str):
             value = json.loads(value)
+        if isinstance(value, Features):  # read before
+            return value
         return _FEATURES if value is None else Features(**value)  # type: ignore[arg-type]
     except (ConfigurationError, TypeError, ValueError, RecursionError) as error:
         known = ", ".join(each.name for each in fields(Features) if each.name != "version")

@@ -6,11 +6,13 @@ import ast
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.cli.settings import read_assignments
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Features
@@ -120,6 +122,12 @@ def test_defaults_are_as_documented() -> None:
         if option != "scope":
             assert value == getattr(options, option), option
     assert options.scope is read["scope"]
+
+
+def test_settings_of_an_audit_may_have_been_read() -> None:
+    given = ['FEATURES={"shingle": 3}', "INCLUDE_AREA=main", "EXTRACT_MEMORY=2G", "VERIFY=False"]
+    options = replace(AuditOptions(**read_assignments(given), seed=0), seed=1)
+    assert (options.features, options.include_area) == (Features(shingle=3), ("main",))
 
 
 def test_options_on_the_command_line_need_no_scrapy() -> None:

@@ -169,6 +169,11 @@ class RepeatedItems:
         """URL and note of each of the pages."""
         return frozenset((page.url, page.note) for page, _ in self._pages)
 
+    @property
+    def are_lists(self) -> bool:
+        """Whether one of the pages has several items."""
+        return any(page.note[:1] > b"\1" for page, _ in self._pages)
+
     def find(self, item: Described, *, several: bool) -> Literal["same", "differs", "undecided"]:
         """Tell whether a stored item says the same as *item*, whose page has *several* or no other one.
 
@@ -211,7 +216,7 @@ class RepeatedItems:
         short values, and some page has an item, or it is not known whether it has. Items of one site that
         differ in long texts alone are versions of a story.
         """
-        if any(page.one_site or page.note[:1] > b"\1" for page, _ in self._pages):
+        if self.are_lists or any(page.one_site for page, _ in self._pages):
             return False
         short = {(page.site, outline) for page, items in self._pages for outline in items or [frozenset()]}
         known = any(items or not page.note for page, items in self._pages)

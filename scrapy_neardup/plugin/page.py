@@ -286,15 +286,23 @@ class Page:
                 return False
         self.passed_items += 1
         self._passed[id(item)] = (item, described)
-        number = self.passed_items + self.refused_items
-        name = self.story.identifier.hex() + (f"-{number}" if number > 1 else "")
         with self.reporter.fails_open("output", response.url):
             for field in self.extension.config.cluster_field:
-                if not put(item, field, name):
+                if not put(item, field, self._story_of(described or {})):
                     self.reporter.count("untaggable")
         if self.extension.config.item_fields:
             self.extension.item_origins[id(item)] = (self.url, self.scope)
         return True
+
+    def _story_of(self, item: Described) -> str:
+        """Return the identifier of an item's story. Of a list each item has its own, by what it says.
+
+        By its place it would not be safe: another list may begin with another item.
+        """
+        number, name = self.passed_items + self.refused_items, self.story.identifier.hex()
+        if number == 1 and not self._stored_items().are_lists:
+            return name
+        return f"{name}-{digest(repr(sorted(item.items()) or number)).hex()[:8]}"
 
     async def _compare(self, response: Response, item: Any, described: Described, *, several: bool) -> str:
         """Compare an item with those of the repeated pages; file the page beside them if it differs."""
