@@ -8,6 +8,7 @@ import os
 import random
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -197,6 +198,15 @@ def test_others_are_let_in_with_a_token_alone(tmp_path: Path) -> None:
         )
         assert client.post("/check", json=[document(1)], headers=bearer).status_code == 200
         assert client.get("/metrics", headers=bearer | {"Host": "neardup.example"}).status_code == 200
+
+
+def test_a_port_that_is_taken_is_told_with_the_remedy(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(main, ["serve", str(tmp_path / "index"), "--port", port])
+    assert result.exit_code == 2
+    assert result.output.endswith("give another --port.\n")
+    assert not (tmp_path / "index").exists()
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ def read_pages(folder: Path) -> list[dict[str, Any]]:
         by_site(rows)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise ConfigurationError(
-            f"{folder} has no pages.jsonl of an audit ({error!r}): name the --out of `scrapy-neardup audit`."
+            f"There is no audit in {folder} ({error}): name the directory that one has written."
         ) from error
     return rows
 

@@ -152,6 +152,15 @@ class Interrupted(click.ClickException):
         click.echo(self.message, file=file, err=True)
 
 
+#: What can be done about trouble that the system reports.
+_REMEDIES = {
+    errno.EADDRINUSE: "give another --port",
+    errno.EADDRNOTAVAIL: "give another --host",
+    errno.ENOENT: "see that its folder is there",
+    errno.ENOSPC: "free space on the disk",
+}
+
+
 class Commands(click.Group):
     """The group of all commands, which turns trouble that is to be expected into a `Failure`."""
 
@@ -171,7 +180,8 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # click ends quietly when nobody reads on
                 raise
-            raise Failure(error) from error
+            remedy = _REMEDIES.get(error.errno or 0)
+            raise Failure(OSError(f"{error}: {remedy}.") if remedy else error) from error
 
 
 class RegularFile(click.Path):

@@ -38,6 +38,8 @@ def rules(audit: Path, form: str, out: Path | None, min_precision: float) -> Non
 
     rows = read_pages(audit)
     found = [rule.facts() for rule in find_rules(rows, min_precision)]
+    if not found:
+        click.echo("No rule: no edit of URLs joins pages often enough (--min-precision).", err=True)
     if form == "regex":
         text = "".join(f"{rule['url']}\t{rule['to']}\n" for rule in found)
     else:

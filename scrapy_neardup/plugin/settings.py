@@ -160,8 +160,8 @@ def read_rules(name: str, value: object) -> tuple[Rule, ...]:
         try:
             if (path := _path(name, value)).exists() and not path.is_file():
                 raise OSError("it is no regular file")
-            rules = _from_json(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+            rules = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
             raise ConfigurationError(
                 f"{name} is {value!r}, which cannot be read ({error}): {_RULES}"
             ) from None

@@ -149,6 +149,7 @@ def test_mistakes_are_told_before_anything_is_written(corpus: Path, tmp_path: Pa
     batch, out = write(tmp_path / "b.jl", [{"url": "u", "text": text(0)}]), tmp_path / "out.jl"
     with pytest.raises(NearDupError, match="no index"):
         filter_against(batch, tmp_path / "none", out)
+    assert not (tmp_path / "none").exists()
     with pytest.raises(ConfigurationError, match="the batch itself"):
         filter_against(batch, corpus, batch)
     (tmp_path / "b.json").write_text("[]")

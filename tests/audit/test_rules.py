@@ -228,7 +228,10 @@ def test_the_command(tmp_path: Path) -> None:
     out = tmp_path / "rules.json"
     assert "without sid" in run("--out", str(out)).output
     assert json.loads(out.read_text()) == [rule]
-    assert json.loads(run("--min-precision", "0.99").output) == []
+    none = run("--min-precision", "0.99")
+    assert json.loads(none.stdout) == []
+    assert none.stderr.startswith("No rule")
+    assert "see that its folder is there" in run("--out", str(tmp_path / "none" / "rules.json")).output
     (tmp_path / "pages.jsonl").write_text("[]\n")
     assert run().exit_code == 2
-    assert "name the --out" in run().output
+    assert "There is no audit in" in run().output

@@ -90,6 +90,12 @@ def test_bad_values(name, value, remedy):
     assert "\n" not in message
 
 
+def test_what_is_wrong_in_a_file_of_rules_is_told(tmp_path):
+    (tmp_path / "rules.json").write_text("[{]")
+    with pytest.raises(ConfigurationError, match="cannot be read .*line 1"):
+        config(rules=str(tmp_path / "rules.json"))
+
+
 def test_an_index_has_one_place():
     with pytest.raises(ConfigurationError, match="NEARDUP_STORE and NEARDUP_DIR both name an index"):
         config(store="redis://server:6379/0?name=news", dir="/index")

@@ -22,7 +22,7 @@ from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.index.search import closest, search_all
 
 from .compaction import maintain
-from .directory import shared_use, translated, write_sidecar
+from .directory import DATA, SIDECAR, shared_use, translated, write_sidecar
 from .environment import DEFAULT, Environment
 from .layout import open_header
 from .snapshot import reading, search_near, search_one, with_key
@@ -233,6 +233,8 @@ def open_directory(
     Each call needs its own `close`.
     """
     where = None if path is None else Path(path).expanduser().resolve()
+    if wanted is None and where is not None and not any((where / name).exists() for name in (DATA, SIDECAR)):
+        raise IndexUnavailable(f"There is no index in {where}: name the directory of an index.")
     with _lock:
         index = None if where is None or reset else _open.get(where)
         if index is None:
