@@ -180,8 +180,8 @@ class Commands(click.Group):
         except OSError as error:
             if error.errno == errno.EPIPE:  # click ends quietly when nobody reads on
                 raise
-            remedy = _REMEDIES.get(error.errno or 0)
-            raise Failure(OSError(f"{error}: {remedy}.") if remedy else error) from error
+            what = _REMEDIES.get(error.errno or 0)
+            raise Failure(OSError(f"{error}: {what}.") if what else error) from error
 
 
 class RegularFile(click.Path):

@@ -92,7 +92,7 @@ def test_bad_values(name, value, remedy):
 
 def test_what_is_wrong_in_a_file_of_rules_is_told(tmp_path):
     (tmp_path / "rules.json").write_text("[{]")
-    with pytest.raises(ConfigurationError, match="cannot be read .*line 1"):
+    with pytest.raises(ConfigurationError, match=r"cannot be read .*line 1"):
         config(rules=str(tmp_path / "rules.json"))
 
 
