@@ -123,6 +123,12 @@ def parsed(read: Callable[..., Any], *arguments: Any, setting: str = "") -> dict
     return {"setting": setting, "read": lambda name, value: read(name, value, *arguments)}
 
 
+#: The options that `Detector.open` has, too; only crawls have a window.
+OF_THE_DETECTOR = (
+    "scheme", "distance", "tables", "threshold", "verified", "features", "min_tokens", "window",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class DetectionOptions:
     """How pages are read, signed and compared. docs/scrapy.md says what each option does."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 #: Connections at a time, and seconds beyond the limit on a page that requests may take when it ends.
 _CONNECTIONS, _GRACE = 1024, 15
 _SHORTEST_TOKEN = 16
-_OF_THE_DETECTOR = ("scheme", "distance", "tables", "threshold", "verified", "features", "min_tokens")
 
 
 @click.command()
@@ -36,7 +35,7 @@ def serve(path: Any, host: str, port: int, token_file: Path | None, assignments:
     from scrapy_neardup.detector import Detector
     from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable
     from scrapy_neardup.extraction import Workers, load_extractor
-    from scrapy_neardup.options import DetectionOptions
+    from scrapy_neardup.options import OF_THE_DETECTOR, DetectionOptions
 
     try:
         import uvicorn
@@ -54,7 +53,7 @@ def serve(path: Any, host: str, port: int, token_file: Path | None, assignments:
     extractor = options.area.identity(load_extractor(options.extractor).identity)
     sixth = ":" in host
     with socket.create_server((host, port), family=socket.AF_INET6 if sixth else socket.AF_INET) as listener:
-        how = {name: given[name] for name in _OF_THE_DETECTOR if name in given}
+        how = {name: given[name] for name in OF_THE_DETECTOR if name in given}
         detector = Detector.open(path, extractor=extractor, **how)
         workers = Workers(
             detector.fingerprinter, options.extractor, processes=options.processes,

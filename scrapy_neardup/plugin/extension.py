@@ -16,6 +16,7 @@ from scrapy_neardup.errors import ConfigurationError, IndexUnavailable, NearDupE
 from scrapy_neardup.extraction import Workers, load_extractor
 from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.matching.items import ItemNotes
+from scrapy_neardup.options import OF_THE_DETECTOR
 
 from .budget import Budget
 from .eventloop import run_bounded
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
 _opened: dict[Crawler, Detector] = {}
 #: The indexes that crawls of this process have emptied: the second of two crawls keeps what the first stores.
 _emptied: set[str] = set()
-#: The options that a detector has, too.
-_OF_THE_DETECTOR = (
-    "scheme", "distance", "tables", "threshold", "verified", "features", "min_tokens", "window",
-)  # fmt: skip
 
 
 class NearDupExtension:
@@ -185,7 +182,7 @@ class NearDupExtension:
                 _opened.pop(failed).close()
         place = config.store or config.dir
         reset = config.reset and str(place) not in _emptied
-        options = {name: getattr(config, name) for name in _OF_THE_DETECTOR}
+        options = {name: getattr(config, name) for name in OF_THE_DETECTOR}
         detector = Detector.open(place, extractor=extractor, reset=reset, **options)
         if config.reset:
             _emptied.add(str(place))
