@@ -125,10 +125,11 @@ def _links(body: bytes) -> Iterator[bytes]:
     head, at = lower[: min(ends, default=len(lower))], 0
     for _ in range(_OFTEN):
         at = head.find(b"canonical", at + 1)
-        start, stop = head.rfind(b"<", 0, max(at, 0)), head.find(b">", at)
-        held = (head.rfind(opened, 0, start) > head.rfind(closed, 0, start) for opened, closed in _HOLDERS)
-        if at < 0 or stop < 0:
+        stop = head.find(b">", at)
+        if min(at, stop) < 0:
             return
+        start = head.rfind(b"<", 0, at)
+        held = (head.rfind(opened, 0, start) > head.rfind(closed, 0, start) for opened, closed in _HOLDERS)
         if head.startswith(b"<link", start) and not any(held):
             yield body[start : stop + 1]
 
