@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -15,10 +14,10 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from .protocol import Documents, Found, Stored
 from .reservation import Reservation
 from .search import Matches, closest, most_shared, put_together, search_all
-from .tables import NO_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -35,21 +34,21 @@ class Columns:
 
     def __init__(self, header: Header) -> None:
         self._header = header
-        self._clear(64)
+        self._clear(1 << 15)  # memory is taken as rows are filled
 
     def _clear(self, size: int) -> None:
         """Forget all; have room for *size* documents."""
         self._keys = np.empty((self._header.keys, size), np.uint64)
-        self._records = np.empty(size, self._header.dtype)
+        # As bytes: NumPy copies records field by field.
+        self._records = np.empty(size, f"V{self._header.dtype.itemsize}")
         self._numbers = np.empty(size, np.int64)
         self._alive = np.zeros(size, bool)
         self._urls: list[str] = []
         self._notes: list[bytes] = []
         self._rows: dict[int, int] = {}
-        #: For each family of equal keys the rows of each key: one, or several.
-        self._equal: dict[int, dict[int, int | list[int]]] = {
-            place: {} for place, family in enumerate(self._header.families) if family.equal
-        }
+        #: The row of each key, of any family, or several; and how many rows are in there.
+        self._rows_of: dict[int, int | list[int]] = {}
+        self._known = 0
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -63,23 +62,12 @@ class Columns:
         if stop > len(self._numbers):
             self._grow(2 * stop)
         self._keys[:, start:stop] = documents.keys
-        self._records[start:stop] = documents.records
+        self._records[start:stop] = documents.records.view(self._records.dtype)
         self._numbers[start:stop] = numbers
         self._alive[start:stop] = True
-        self._urls.extend(documents.urls)
-        self._notes.extend(documents.notes)
+        self._urls += documents.urls
+        self._notes += documents.notes
         self._rows.update(zip(numbers.tolist(), range(start, stop), strict=True))
-        for family, rows_of in self._equal.items():
-            no_key = NO_KEY if self._header.families[family].keys > 1 else None
-            for of_each in documents.keys[self._header.rows[family]].tolist():
-                for row, key in enumerate(of_each, start):
-                    known = row if key == no_key else rows_of.setdefault(key, row)
-                    if known == row:
-                        continue
-                    if isinstance(known, list):
-                        known.append(row)
-                    else:
-                        rows_of[key] = [known, row]
 
     def annotate(self, number: int, note: bytes) -> None:
         """Replace the note of a document. Raises KeyError if it is not here."""
@@ -97,17 +85,35 @@ class Columns:
 
     def with_key(self, family: int, key: int) -> set[int]:
         """Return the documents that have *key* in a *family* of equal keys."""
-        rows = self._equal[family].get(key)
-        if rows is None:
+        if self._known < len(self._urls):
+            self._learn()
+        known = self._rows_of.get(key)
+        if known is None:
             return set()
-        numbers = self._numbers[[rows] if isinstance(rows, int) else rows].tolist()
-        return {number for number in numbers if number in self._rows}
+        rows = np.array([known] if isinstance(known, int) else known)
+        has = (self._keys[self._header.rows[family]][:, rows] == np.uint64(key)).any(axis=0)
+        return set(self._numbers[rows[has & self._alive[rows]]].tolist())
+
+    def _learn(self) -> None:
+        """Take in the keys of new rows."""
+        rows_of, new = self._rows_of, self._keys[:, self._known : len(self._urls)].T.tolist()
+        for row, keys in enumerate(new, self._known):
+            for key in keys:
+                known = rows_of.setdefault(key, row)
+                if known == row:
+                    continue
+                if isinstance(known, list):
+                    known.append(row)
+                else:
+                    rows_of[key] = [known, row]
+        self._known = len(self._urls)
 
     def documents(self, numbers: Iterable[int]) -> Documents:
         """Return copies of the documents *numbers*, in order. Raises KeyError for one that is not here."""
         rows = [self._rows[number] for number in numbers]
         urls, notes = [self._urls[row] for row in rows], [self._notes[row] for row in rows]
-        return Documents(self._keys[:, rows], self._records[rows], urls, notes)
+        records = self._records.take(np.array(rows, np.int64)).view(self._header.dtype)
+        return Documents(self._keys[:, rows], records, urls, notes)
 
     def fetch(self, numbers: Iterable[int]) -> Stored:
         """Return what `documents` does, without the keys."""
@@ -132,10 +138,18 @@ class Columns:
             if row is not None:
                 self._alive[row] = False
         if len(self._urls) > 64 and len(self._rows) < len(self._urls) // 2:
-            alive = self.numbers()
-            kept = self.documents(alive.tolist())
-            self._clear(2 * len(alive) + 64)
-            self.append(alive, kept)
+            self._keep(self.numbers())
+
+    def remove_before(self, number: int) -> None:
+        """Remove the documents whose numbers are at least 0 and less than *number*."""
+        numbers = self.numbers()
+        self._keep(numbers[(numbers < 0) | (numbers >= number)])
+
+    def _keep(self, numbers: NDArray[np.int64]) -> None:
+        """Forget all documents but these."""
+        kept = self.documents(numbers.tolist())
+        self._clear(len(self._numbers))
+        self.append(numbers, kept)
 
     def _grow(self, size: int) -> None:
         """Have room for *size* documents."""
@@ -168,6 +182,7 @@ class MemoryIndex:
         #: Held by whatever has to see or change several things at once.
         self.lock = lock or threading.RLock()
         self._next = 0
+        self._nothing = Stored(np.empty(0, header.dtype), [], [])
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
         with self._newest():
@@ -251,10 +266,10 @@ class MemoryIndex:
     def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         found = [self._meet(lookup, document) for lookup in lookups]
         numbers, shared, crowded, narrowed = put_together(found)
+        if not len(numbers):
+            return Found(numbers, shared, self._nothing, [], crowded, narrowed)
         pending = [self._pending.get(number) for number in numbers.tolist()]
-        nothing = Stored(np.empty(0, self.header.dtype), [], [])
-        stored = self.fetch(numbers) if pending else nothing
-        return Found(numbers, shared, stored, [*pending], crowded, narrowed)
+        return Found(numbers, shared, self.fetch(numbers), [*pending], crowded, narrowed)
 
     def _meet(self, lookup: Lookup, document: Documents) -> Met:
         """Look up the keys of one document."""
@@ -274,11 +289,9 @@ class MemoryIndex:
             counts = Counter(self._near(family, keys, distance).document.tolist())
         return most_shared(counts, nearest)
 
-    @contextmanager
-    def _newest(self) -> Iterator[None]:
-        """Yield while holding the lock, and after all that others have filed is seen."""
-        with self.lock:
-            yield
+    def _newest(self) -> AbstractContextManager[object]:
+        """Return a block that holds the lock, and in which all that others have filed is seen."""
+        return self.lock
 
     def _near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
         """Find documents by keys that may differ."""

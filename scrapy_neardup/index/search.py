@@ -174,11 +174,14 @@ NONE_MET = Met(np.empty(0, np.int64), np.empty(0, np.int64))
 
 def put_together(found: Sequence[Met]) -> tuple[NDArray[np.int64], NDArray[np.int64], bool, bool]:
     """Return the fields of `Found` that lookups give: documents, how many keys they share, the two bounds."""
+    crowded, narrowed = any(each.crowded for each in found), any(each.narrowed for each in found)
+    if not any(len(each.documents) for each in found):  # as for most
+        return NONE_MET.documents, np.empty((len(found), 0), np.int64), crowded, narrowed
     numbers = np.array(sorted({number for each in found for number in each.documents.tolist()}), np.int64)
     shared = np.zeros((len(found), len(numbers)), np.int64)
-    for row, each in zip(shared, found if len(numbers) else (), strict=False):  # most find nothing
+    for row, each in zip(shared, found, strict=True):
         row[numbers.searchsorted(each.documents)] = each.shared
-    return numbers, shared, any(each.crowded for each in found), any(each.narrowed for each in found)
+    return numbers, shared, crowded, narrowed
 
 
 def most_shared(counts: Mapping[int, int], nearest: int = 0) -> Met:

@@ -287,14 +287,22 @@ _MOST_PACKED = 1032
 def encode_block(documents: Stored, key: bytes, keys: NDArray[np.uint64] | None = None) -> bytes:
     """Return the bytes of a block to be stored under *key*: of a run, or with *keys* of the log.
 
-    It has a head, where each chunk of documents ends (uint32[chunks]), and the chunks.
+    It has a head, where each chunk of documents ends (uint32[chunks]), and the chunks: keys, the records byte
+    column by byte column, lengths of URLs and notes, URLs, notes.
     """
     count = len(documents.urls)
     size, level = (CHUNK, RUN_LEVEL) if keys is None else (count, LOG_LEVEL)
     filed = np.empty((0, count), np.uint64) if keys is None else keys
-    whole = Documents(filed, *documents)
-    parts = [whole.take(slice(start, start + size)) for start in range(0, count, size or 1)]
-    chunks = [zlib.compress(_pack(part), level) for part in parts]
+    urls = [url.encode("utf-8", "surrogatepass") for url in documents.urls]
+    lengths = np.array([[*map(len, urls)], [*map(len, documents.notes)]], np.uint32)
+    columns = (
+        np.frombuffer(documents.records.tobytes(), np.uint8).reshape(-1, documents.records.itemsize or 1).T
+    )
+    chunks = []
+    for start in range(0, count, size or 1):
+        part = slice(start, start + size)
+        arrays = (each[:, part].tobytes() for each in (filed, columns, lengths))
+        chunks.append(zlib.compress(b"".join((*arrays, *urls[part], *documents.notes[part])), level))
     ends = np.cumsum([len(chunk) for chunk in chunks], dtype=np.uint32)
     body = b"".join((_HEAD.pack(0, count, size)[_SUM.size :], ends.tobytes(), *chunks))
     return _SUM.pack(zlib.crc32(body, zlib.crc32(key))) + body
@@ -342,19 +350,10 @@ def block_size(data: bytes | memoryview) -> int:
     return int(_HEAD.unpack_from(data)[1])
 
 
-def _pack(documents: Documents) -> bytes:
-    """Return the keys, the records byte column by byte column, lengths of URLs and notes, URLs, notes."""
-    keys, records, urls, notes = documents
-    texts = [url.encode("utf-8", "surrogatepass") for url in urls] + notes
-    lengths = np.array([len(text) for text in texts], np.uint32)
-    columns = np.frombuffer(records.tobytes(), np.uint8).reshape(-1, records.dtype.itemsize or 1).T
-    return b"".join((keys.tobytes(), columns.tobytes(), lengths.tobytes(), *texts))
-
-
 def _unpack(
     packed: bytes, width: int, keys: int, total: int, rows: Sequence[int]
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint8], list[tuple[str, bytes]]]:
-    """Return what `_pack` was given: keys and columns of all *total* documents; URLs and notes of *rows*."""
+    """Return keys and columns of all *total* documents of a chunk; URLs and notes of *rows*."""
     place = 8 * keys * total
     filed = np.frombuffer(packed, np.uint64, keys * total).reshape(keys, total)
     columns = np.frombuffer(packed, np.uint8, width * total, place).reshape(width, total)

@@ -109,8 +109,7 @@ class Memtable:
         state = self.snapshot.state
         self._hide_removals()
         if state.flushed > self._state.flushed:
-            numbers = self.columns.numbers()
-            self.columns.remove(numbers[(numbers >= 0) & (numbers < state.flushed)].tolist())
+            self.columns.remove_before(state.flushed)
         for first, documents in self.snapshot.log(max(self._taken, state.flushed), self._own):
             self.columns.append(np.arange(first, first + len(documents.urls)), documents)
             self._taken = first + len(documents.urls)
