@@ -115,10 +115,6 @@ class Columns:
         records = self._records.take(np.array(rows, np.int64)).view(self._header.dtype)
         return Documents(self._keys[:, rows], records, urls, notes)
 
-    def fetch(self, numbers: Iterable[int]) -> Stored:
-        """Return what `documents` does, without the keys."""
-        return self.documents(numbers).stored
-
     def numbers(self) -> NDArray[np.int64]:
         """Return the numbers of all documents, in the order in which they were added: int64[n]."""
         return self._numbers[: len(self._urls)][self._alive[: len(self._urls)]]
@@ -216,7 +212,7 @@ class MemoryIndex:
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock:
             try:
-                return self._columns.fetch(documents.tolist())
+                return self._columns.documents(documents.tolist()).stored
             except KeyError as error:
                 raise IndexCorrupted(
                     f"Document {error} is missing: ask for those that a search finds."

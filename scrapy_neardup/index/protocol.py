@@ -35,7 +35,9 @@ class Stored(NamedTuple):
 
     def take(self, rows: NDArray[np.int64] | slice) -> Stored:
         """Return some of the rows, in the order of *rows*."""
-        return Stored(_records(self.records, rows), _take(self.urls, rows), _take(self.notes, rows))
+        # `ndarray.take` copies no single fields.
+        records = self.records[rows] if isinstance(rows, slice) else self.records.take(rows)
+        return Stored(records, _take(self.urls, rows), _take(self.notes, rows))
 
     @classmethod
     def concatenate(cls, parts: Sequence[Stored]) -> Stored:
@@ -55,8 +57,7 @@ class Documents(NamedTuple):
 
     def take(self, rows: NDArray[np.int64] | slice) -> Documents:
         """Return some of the rows, in the order of *rows*."""
-        keys, records = self.keys[:, rows], _records(self.records, rows)
-        return Documents(keys, records, _take(self.urls, rows), _take(self.notes, rows))
+        return Documents(self.keys[:, rows], *self.stored.take(rows))
 
     @property
     def stored(self) -> Stored:
@@ -68,10 +69,6 @@ class Documents(NamedTuple):
         """Return the rows of all *parts*, of which there must be one."""
         keys = np.concatenate([part.keys for part in parts], axis=1)
         return cls(keys, *Stored.concatenate([part.stored for part in parts]))
-
-
-def _records(records: NDArray[Any], rows: NDArray[np.int64] | slice) -> NDArray[Any]:
-    return records[rows] if isinstance(rows, slice) else records.take(rows)  # which copies no single fields
 
 
 def _take(values: list[Value], rows: NDArray[np.int64] | slice) -> list[Value]:

@@ -103,9 +103,8 @@ class PermutedTables:
     def radius(self, distance: int) -> int:
         """How many bits the best of the prefixes may differ in for two keys *distance* bits apart.
 
-        Spread evenly, the differences hurt the leading blocks most. At 0 one range a table finds all; at 1
-        the prefixes that differ in one bit have to be looked up too (Norouzi, Punjani, Fleet: Fast Exact
-        Search in Hamming Space with Multi-Index Hashing, 2014, section 3).
+        At 0 one range a table finds all; at 1 the prefixes that differ in one bit have to be looked up, too
+        (Norouzi, Punjani, Fleet: Fast Exact Search in Hamming Space with Multi-Index Hashing, 2014).
         """
         lead = self.blocks - self.distance
         each, more = divmod(distance, self.blocks)

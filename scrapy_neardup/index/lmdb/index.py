@@ -21,7 +21,6 @@ from scrapy_neardup.index.header import decoding
 from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.index.search import closest, search_all
 
-from .compaction import maintain
 from .directory import DATA, SIDECAR, shared_use, translated, write_sidecar
 from .environment import DEFAULT, Environment
 from .layout import open_header
@@ -142,16 +141,14 @@ class LmdbIndex(MemoryIndex):
         """Flush the log and merge all runs into one, without the documents that were removed."""
         self.flush()
         with self._translated("written"):
-            for _ in maintain(self._environment, self.header, wait=True, whole=True):
+            for _ in self._writer.maintenance(wait=True, whole=True):
                 pass
-            with self.lock:
-                self._memtable.look()
 
     def gauges(self) -> dict[str, int]:
         with self._newest():
             memtable = self._memtable
             return {
-                "documents": memtable.count(),
+                "documents": memtable.count,
                 "pending": len(memtable.pending),
                 "backlog": len(memtable.queue),
                 "runs": len(memtable.snapshot.state.runs),

@@ -29,7 +29,7 @@ from scrapy_neardup.index.search import Entries
 from .directory import DATA, corrupted, read_sidecar, write_sidecar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator
 
     import lmdb
     from numpy.typing import NDArray
@@ -51,19 +51,15 @@ _RUN = struct.Struct(">IHI")
 _SUM = struct.Struct("<I")
 
 
-def number_key(number: int) -> bytes:
-    """Return the key of the block that begins with document *number*."""
-    return _NUMBER.pack(number)
+#: The key of the block that begins with a document, by its number.
+number_key = _NUMBER.pack
+#: The key of a part of a table: numbers of run, table, partition.
+partition_key = _RUN.pack
 
 
 def key_number(key: bytes | memoryview) -> int:
     """Return the number of the document that `number_key` has made *key* of."""
     return int(_NUMBER.unpack(key)[0])
-
-
-def partition_key(run: int, table: int, partition: int) -> bytes:
-    """Return the key of one partition of a table of a run."""
-    return _RUN.pack(run, table, partition)
 
 
 def key_run(key: bytes | memoryview) -> int:
@@ -295,9 +291,8 @@ def encode_block(documents: Stored, key: bytes, keys: NDArray[np.uint64] | None 
     filed = np.empty((0, count), np.uint64) if keys is None else keys
     urls = [url.encode("utf-8", "surrogatepass") for url in documents.urls]
     lengths = np.array([[*map(len, urls)], [*map(len, documents.notes)]], np.uint32)
-    columns = (
-        np.frombuffer(documents.records.tobytes(), np.uint8).reshape(-1, documents.records.itemsize or 1).T
-    )
+    width = documents.records.itemsize or 1
+    columns = np.frombuffer(documents.records.tobytes(), np.uint8).reshape(-1, width).T
     chunks = []
     for start in range(0, count, size or 1):
         part = slice(start, start + size)
@@ -327,19 +322,23 @@ def decode_block(
         if count * (8 * keys + header.dtype.itemsize) > _MOST_PACKED * len(data):
             raise ValueError("it is too short for its documents")
         ends = np.frombuffer(data, np.uint32, -(-count // size) if count else 0, _HEAD.size).tolist()
-        first, begins = _HEAD.size + 4 * len(ends), [0, *ends]
-        filed, records, texts = [np.empty((keys, 0), np.uint64)], bytearray(), list[tuple[str, bytes]]()
+        first, begins, width = _HEAD.size + 4 * len(ends), [0, *ends], header.dtype.itemsize
+        filed, records = [np.empty((keys, 0), np.uint64)], bytearray()
+        urls, notes = list[str](), list[bytes]()
         wanted = range(count) if rows is None else rows.tolist()
         for chunk, group in groupby(wanted, lambda row: row // size):
             packed = zlib.decompress(data[first + begins[chunk] : first + ends[chunk]])
             some, total = [row - chunk * size for row in group], min(size, count - chunk * size)
-            own, columns, more = _unpack(packed, header.dtype.itemsize, keys, total, some)
-            if rows is not None:
-                own, columns = own[:, some], columns[:, some]
-            filed.append(own)
-            records += columns.T.tobytes()
-            texts += more
-        urls, notes = [url for url, _ in texts], [note for _, note in texts]
+            which, place = slice(None) if rows is None else some, 8 * keys * total
+            filed.append(np.frombuffer(packed, np.uint64, keys * total).reshape(keys, total)[:, which])
+            columns = np.frombuffer(packed, np.uint8, width * total, place).reshape(width, total)
+            records += columns[:, which].T.tobytes()
+            lengths = np.frombuffer(packed, np.uint32, 2 * total, place + columns.size).tolist()
+            spans = [*accumulate(lengths, initial=place + columns.size + 8 * total)]
+            if spans[-1] != len(packed):
+                raise ValueError("it is cut short")
+            urls += [packed[spans[row] : spans[row + 1]].decode("utf-8", "surrogatepass") for row in some]
+            notes += [packed[spans[total + row] : spans[total + row + 1]] for row in some]
         blank = np.empty(len(urls), header.dtype)  # bare fingerprints have records of no bytes
         whole = np.frombuffer(records, header.dtype) if records else blank
         return Documents(np.concatenate(filed, axis=1), whole, urls, notes)
@@ -348,23 +347,6 @@ def decode_block(
 def block_size(data: bytes | memoryview) -> int:
     """Return how many documents a block has. Raises struct.error if it is cut short."""
     return int(_HEAD.unpack_from(data)[1])
-
-
-def _unpack(
-    packed: bytes, width: int, keys: int, total: int, rows: Sequence[int]
-) -> tuple[NDArray[np.uint64], NDArray[np.uint8], list[tuple[str, bytes]]]:
-    """Return keys and columns of all *total* documents of a chunk; URLs and notes of *rows*."""
-    place = 8 * keys * total
-    filed = np.frombuffer(packed, np.uint64, keys * total).reshape(keys, total)
-    columns = np.frombuffer(packed, np.uint8, width * total, place).reshape(width, total)
-    place += columns.size
-    lengths = np.frombuffer(packed, np.uint32, 2 * total, place).tolist()
-    spans = [*accumulate(lengths, initial=place + 8 * total)]
-    if spans[-1] != len(packed):
-        raise ValueError("it is cut short")
-    urls = (packed[spans[row] : spans[row + 1]].decode("utf-8", "surrogatepass") for row in rows)
-    notes = (packed[spans[total + row] : spans[total + row + 1]] for row in rows)
-    return filed, columns, [*zip(urls, notes, strict=True)]
 
 
 # Partitions of tables

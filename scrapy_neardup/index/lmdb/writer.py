@@ -129,17 +129,17 @@ class Memtable:
         numbers = [self._aliases.get(document, document) for document in documents.tolist()]
         new = [number for number in numbers if number in self.columns]
         if len(new) == len(numbers):
-            return self.columns.fetch(new)
+            return self.columns.documents(new).stored
         old = [number for number in numbers if number not in self.columns]
-        stored = Stored.concatenate([self.columns.fetch(new), self.snapshot.fetch(np.array(old, np.int64))])
+        parts = [self.columns.documents(new).stored, self.snapshot.fetch(np.array(old, np.int64))]
         place = {number: row for row, number in enumerate([*new, *old])}
-        return stored.take(np.array([place[number] for number in numbers]))
+        return Stored.concatenate(parts).take(np.array([place[number] for number in numbers]))
 
+    @property
     def count(self) -> int:
-        """Return how many documents are stored and not removed, but for pending ones."""
-        state = self.snapshot.state
-        removed = int(np.searchsorted(self.snapshot.dead, state.flushed))
-        in_runs = sum(run.documents for run in state.runs) - removed
+        """How many documents are stored and not removed, but for pending ones."""
+        state, dead = self.snapshot.state, self.snapshot.dead
+        in_runs = sum(run.documents for run in state.runs) - int(dead.searchsorted(state.flushed))
         return in_runs + len(self.columns) - len(self.pending)
 
     # Removing
@@ -397,10 +397,11 @@ class Writer:
 
     # The maintenance
 
-    def maintenance(self, *, wait: bool = False) -> Iterator[None]:
+    def maintenance(self, *, wait: bool = False, whole: bool = False) -> Iterator[None]:
         """Flush, expire and merge what is due, yielding after every short transaction; see `maintain`."""
         expires = int(clock.now() - self._window) if self._window else 0
-        yield from maintain(self._environment, self._memtable.snapshot.header, expires, wait=wait)
+        header = self._memtable.snapshot.header
+        yield from maintain(self._environment, header, expires, wait=wait, whole=whole)
         with self._environment.lock:
             self._memtable.look()
 
