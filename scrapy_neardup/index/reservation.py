@@ -1,8 +1,7 @@
 """Handles of pending documents: for whoever decides whether one is kept, and for those who wait for that.
 
-In a store that several processes share, each has a lease: a time until which it holds. Its holder renews it
-while it lives; a document whose lease has run out counts as released. The store keeps the time, because the
-clocks of machines differ: it is told and asked how many seconds a lease still has.
+In a store that several processes share, each has a lease: how many seconds it holds unless it is renewed.
+The store keeps the time, because the clocks of machines differ.
 """
 
 from __future__ import annotations
@@ -65,10 +64,9 @@ class Pending:
 
 
 class Reservation(Pending):
-    """A pending document that is held in this process.
+    """A pending document that is held in this process: others match it, only ``confirm`` makes it last.
 
-    Others match it at once; only ``confirm`` makes it last. The first of ``confirm`` and ``release`` settles
-    it, later calls do nothing.
+    The first of ``confirm`` and ``release`` settles it, later calls do nothing.
     """
 
     def confirm(self, *, note: bytes = b"") -> None:
@@ -122,8 +120,7 @@ class Leases:
     """The leases that matter to one user of a shared store: those of its own documents, and of awaited ones.
 
     *renew* is called with the numbers of documents whose leases shall last *seconds* from now on, *ask*
-    returns the lease of each. Both are tried again if they raise any error, because the store cannot be
-    reached; a document that is waited for lapses when its lease does.
+    returns the lease of each. Both are tried again if they raise; what is waited for lapses with its lease.
     """
 
     def __init__(

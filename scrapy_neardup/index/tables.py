@@ -1,12 +1,9 @@
 """Permuted tables: the pigeonhole that turns "within k bits" into "shares a prefix".
 
-Cut a 64-bit key into *blocks*. Two keys that differ in at most k bits differ in at most k blocks, so they
-agree on some ``blocks - k`` of them. One table for each choice of ``blocks - k`` blocks, in which those
-blocks stand first, therefore has the two keys side by side under a common prefix. (Manku, Jain, Das Sarma:
-Detecting Near-Duplicates for Web Crawling, WWW 2007, section 3.)
-
-With one block and k = 0 this is an ordinary table of equal keys, so bands, super-shingles and hashes of URLs
-are filed the same way.
+Two keys that differ in at most k bits agree on some ``blocks - k`` of *blocks* blocks of bits. One table for
+each choice of so many blocks, in which these stand first, has the two side by side under a common prefix.
+(Manku, Jain, Das Sarma: Detecting Near-Duplicates for Web Crawling, WWW 2007, section 3.) With one block and
+k = 0 this is an ordinary table of equal keys, so bands, super-shingles and hashes of URLs are filed alike.
 """
 
 from __future__ import annotations

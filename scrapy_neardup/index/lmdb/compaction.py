@@ -1,9 +1,7 @@
 """Maintenance: the log is flushed into sorted runs, and runs are merged into larger ones, a little at a time.
 
-This is a log-structured merge tree (O'Neil et al., Acta Informatica 33, 1996). Runs cover neighbouring ranges
-of document numbers. Each is at least twice as large as all newer ones together, so the number of runs grows
-with the logarithm of the number of documents, and so does how often an entry is written again. Nothing of a
-run exists for readers before the state names it. If the process dies before, it is swept away later.
+Runs cover neighbouring ranges of document numbers; each is at least twice as large as all newer ones
+together. Nothing of a run exists for readers before the state names it; what a death leaves is swept away.
 """
 
 from __future__ import annotations

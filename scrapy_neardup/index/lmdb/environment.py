@@ -1,10 +1,7 @@
 """The LMDB environment of an index: its transactions, its locks, and all sizes and times.
 
-With ``sync=True`` and ``metasync=False`` a power cut undoes at most the last commit. ``sync=False`` or
-``writemap=True`` can corrupt the file, so only a scratch index does without sync.
-
-LMDB does not survive a fork: ending a transaction in the child would free the parent's slot in the table of
-readers, which both share.
+With ``sync=True`` and ``metasync=False`` a power cut undoes at most the last commit; ``sync=False`` or
+``writemap=True`` can corrupt the file. LMDB does not survive a fork: a child would free its parent's readers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The index on disk: a memtable over a log and sorted runs in LMDB, and a thread that writes to both.
 
-Scrapy gives every crawler components of its own, but LMDB does not allow a process to open a file twice: so
-an index that is open is shared.
+An index that is open is shared: LMDB does not allow a process to open a file twice.
 """
 
 from __future__ import annotations

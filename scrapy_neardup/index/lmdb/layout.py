@@ -1,14 +1,4 @@
-"""The keys and values of the five LMDB databases of an index, byte for byte: see docs/index-format.md.
-
-``meta``       ``header`` and ``state``, each JSON behind its checksum.
-``log``        The write-ahead log: number of the first document -> a block of documents with their keys. Each
-               block is one group commit. Documents leave the log when they are flushed into a run.
-``documents``  Number of the first document -> a block of documents of a run, without their keys.
-``runs``       Run, table, partition -> a part of a sorted table, never changed. Under the table number
-               `HELD`: which documents of its range the run holds.
-``dead``       Tombstones: numbers of documents that were removed but may still have entries in a run, as
-               sorted arrays of the low bits, one for each value of the high bits.
-"""
+"""The keys and values of the five LMDB databases of an index, byte for byte: docs/index-format.md has them."""
 
 from __future__ import annotations
 

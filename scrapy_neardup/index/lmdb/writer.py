@@ -58,8 +58,8 @@ class Group(NamedTuple):
 class Memtable:
     """Documents that are not in a run yet, and removals that are not on disk yet, over a snapshot.
 
-    A new document is *pending* under a temporary, negative number; once confirmed, it is *queued*, and goes
-    to the log with a *group*, whose commit gives it its number. All methods need the environment's lock.
+    A new document is *pending* under a temporary, negative number; once confirmed, it is *queued*. A group
+    commit gives it its number. All methods need the environment's lock.
     """
 
     def __init__(self, environment: Environment, header: Header) -> None:
@@ -93,8 +93,6 @@ class Memtable:
         """Whether a group is on its way to the disk."""
         return bool(self._group)
 
-    # Keeping up with other processes
-
     def look(self) -> None:
         """Take in what others have committed, unless a commit is under way, whose block would pass for it."""
         if self.committing:
@@ -122,8 +120,6 @@ class Memtable:
         """Make the snapshot hide the removed documents that have no tombstones yet."""
         self.snapshot.hide({number for number in self.removals if number >= 0})
 
-    # Reading
-
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """Return what is stored of *documents* (int64[n]), in their order."""
         numbers = [self._aliases.get(document, document) for document in documents.tolist()]
@@ -142,14 +138,8 @@ class Memtable:
         in_runs = sum(run.documents for run in state.runs) - int(dead.searchsorted(state.flushed))
         return in_runs + len(self.columns) - len(self.pending)
 
-    # Removing
-
     def discard(self, documents: Sequence[int]) -> None:
-        """Remove *documents* from the columns, and queue tombstones for those that are on disk.
-
-        A number that the snapshot does not know may be one that another process has just stored: the commit
-        ignores it if there is none.
-        """
+        """Remove *documents* from the columns, and queue tombstones for those that are, or may be, on disk."""
         numbers = [self._aliases.get(document, document) for document in documents]
         filed, state = np.array([number for number in numbers if number >= 0], np.int64), self.snapshot.state
         self.removals += filed[state.known(filed, self.snapshot.held) | (filed >= state.next)].tolist()
@@ -160,8 +150,6 @@ class Memtable:
                 self.queue.remove(number)
             self.columns.remove([number])
         self._hide_removals()
-
-    # Commits
 
     def begin(self, size: int) -> Group | None:
         """Return a group of at most *size* documents and all removals, to be committed, None if empty."""
@@ -285,8 +273,6 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name="neardup-index", daemon=True)
         self._thread.start()
 
-    # Called by the index
-
     def notice(self) -> None:
         """Take notice of a new document in the queue of the memtable. Needs the lock."""
         queued = len(self._memtable.queue)
@@ -333,8 +319,6 @@ class Writer:
         """Whether commits or the maintenance fail, or a commit takes too long."""
         late = self._since < time.monotonic() - self._tuning.disk_wait_seconds
         return late or self._commits.error is not None or self._upkeep.error is not None
-
-    # The thread
 
     def _work(self) -> None:
         """Alternate between commits and short steps of the maintenance, until the index is closed."""
@@ -394,8 +378,6 @@ class Writer:
             self.counts["commits"] += 1
             memtable.look()
             self._wake.notify_all()
-
-    # The maintenance
 
     def maintenance(self, *, wait: bool = False, whole: bool = False) -> Iterator[None]:
         """Flush, expire and merge what is due, yielding after every short transaction; see `maintain`."""
