@@ -1,4 +1,4 @@
-"""The keys and values of the five LMDB databases of an index, byte for byte: docs/index-format.md has them."""
+"""The keys and values of the five LMDB databases of an index, byte for byte: see docs/index-format.md."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class Memtable:
         return in_runs + len(self.columns) - len(self.pending)
 
     def discard(self, documents: Sequence[int]) -> None:
-        """Remove *documents* from the columns, and queue tombstones for those that are, or may be, on disk."""
+        """Remove *documents* from the columns; queue tombstones for those that are, or may be, on disk."""
         numbers = [self._aliases.get(document, document) for document in documents]
         filed, state = np.array([number for number in numbers if number >= 0], np.int64), self.snapshot.state
         self.removals += filed[state.known(filed, self.snapshot.held) | (filed >= state.next)].tolist()
