@@ -103,7 +103,9 @@ def unwrapped(text: str) -> str:
     does one that is indented more than the one before it.
     """
     lines = text.split("\n")
-    if sum(len(line) > 4 * _WIDEST for line in lines) > _UNBROKEN * len(lines):  # most articles
+    # Columns are told quickly of lines of ASCII, and of others that they are some at least.
+    wide = [line for line in lines if len(line) > _WIDEST and (line.isascii() or len(line) > 4 * _WIDEST)]
+    if sum(len(line.rstrip()) > _WIDEST for line in wide) > _UNBROKEN * len(lines):  # most articles
         return text
     lines = [line.rstrip() for line in composed(text).expandtabs().split("\n")]
     widths = [_columns(line) for line in lines]
@@ -179,6 +181,8 @@ def quoted_lines(lines: Sequence[str]) -> list[bool]:
 
 def parted(text: str) -> tuple[str, str]:
     """Return what a plain *text* says itself, and what it quotes; if it does, its signature is with that."""
+    if ">" not in text:
+        return text, ""
     lines = text.split("\n")
     quoted = quoted_lines(lines)
     if not any(quoted):

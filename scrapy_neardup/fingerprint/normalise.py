@@ -23,7 +23,12 @@ _INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
 # of their number.
 _TOO_MANY = regex.compile(r"(\p{M}{32})\p{M}+")
 _IOTA = "\u03b9"
-_CONTROLS = bytes([*range(10), *range(11, 32), 127])
+#: What may become one character with its neighbours, and what lies beyond the table.
+_JOINING = regex.compile(r"[\p{M}\p{Cs}\u1100-\u11ff\U00010000-\U0010ffff]")
+_CHANGING = regex.compile(r"[\p{Changes_When_Casefolded}\p{NFKC_QC=N}\p{Default_Ignorable_Code_Point}]")
+#: What `_folded` has for characters that are not folded to one, and for invisible ones.
+_OTHERS, _NOTHING = 0, 1
+_BMP, _CODE_POINTS = 0x10000, 0x110000
 
 
 def normalise(text: str) -> str:
@@ -34,38 +39,65 @@ def normalise(text: str) -> str:
     """
     if not text:  # most titles and short lines of plain texts are empty
         return ""
-    if text.isascii():
-        folded = text.lower()
-        if "  " not in folded and len(folded.encode().translate(None, _CONTROLS)) == len(folded):
-            return "\n".join([tidy for line in folded.split("\n") if (tidy := line.strip(" "))])
+    folded: NDArray[np.uint8 | np.uint16]
+    if plain := text.isascii():
+        folded = np.frombuffer(text.encode().translate(_folded_ascii()), np.uint8)
     else:
-        shown = _INVISIBLE.sub("", text.encode("utf-8", "replace").decode())
-        # Halfwidth voiced sound marks are letters that become combining marks when they are folded.
-        shown = shown.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
-        folded = _fold(_TOO_MANY.sub(r"\1", shown))
-    return "\n".join([tidy for line in folded.splitlines() if (tidy := _tidy(line))])
+        text = text.replace("…", "...").replace("ß", "ss")  # of what is folded to several, these are frequent
+        points = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
+        folded = _folded(_BMP).take(points, mode="clip")
+    least = folded.min()
+    if least == _OTHERS:
+        return "\n".join([tidy for line in _fold(text).splitlines() if (tidy := " ".join(line.split()))])
+    if least == _NOTHING:
+        folded = folded[folded > _NOTHING]
+    spaces = folded == ord(" ")
+    if np.count_nonzero(again := spaces[1:] & spaces[:-1]):
+        folded = np.append(folded[:1], folded[1:][~again])
+    lines = str(folded.data, "ascii" if plain else "utf-16-le").split("\n")
+    return "\n".join([tidy for line in lines if (tidy := line.strip(" "))])
+
+
+@cache
+def _folded(count: int) -> NDArray[np.uint16]:
+    """Return to what each of the first *count* code points is folded, whatever stands around it."""
+    table = np.arange(count, dtype="<u2")
+    table[: _NOTHING + 1] = _OTHERS
+    everything = "".join(map(chr, range(_NOTHING + 1, count)))
+    for character in _JOINING.findall(everything):
+        table[ord(character)] = _OTHERS
+    changing = _CHANGING.findall(_JOINING.sub("", everything))
+    for character, folded in zip(changing, _fold("\n".join(changing)).split("\n"), strict=True):
+        alone = len(folded) == 1 and not _JOINING.match(folded)
+        table[ord(character)] = ord(folded) if alone else _OTHERS if folded else _NOTHING
+    for space in filter(str.isspace, everything):
+        table[ord(space)] = ord(" ") if len(f"a{space}a".splitlines()) == 1 else ord("\n")
+    return table
+
+
+@cache
+def _folded_ascii() -> bytes:
+    return _folded(256).astype(np.uint8).tobytes()
+
+
+def _fold(text: str) -> str:
+    shown = _INVISIBLE.sub("", text.encode("utf-8", "replace").decode())
+    # Halfwidth voiced sound marks are letters that become combining marks when they are folded.
+    shown = shown.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
+    shown = _TOO_MANY.sub(r"\1", shown)
+    if unicodedata.is_normalized("NFKC", shown):
+        folded = shown.casefold()
+        if _IOTA not in folded and unicodedata.is_normalized("NFKC", folded):
+            return folded
+    # NFD first, because folding U+0345 (a combining mark) gives an iota: marks must be in order by then.
+    folded = _TOO_MANY.sub(r"\1", unicodedata.normalize("NFD", shown)).casefold()
+    folded = unicodedata.normalize("NFKC", folded).casefold()
+    return unicodedata.normalize("NFKC", folded)
 
 
 def composed(text: str) -> str:
     """Return *text* in the form NFC, where an accent is no character of its own if it need not be."""
     return text if text.isascii() else unicodedata.normalize("NFC", _TOO_MANY.sub(r"\1", text))
-
-
-def _fold(text: str) -> str:
-    if unicodedata.is_normalized("NFKC", text):
-        folded = text.casefold()
-        if _IOTA not in folded and unicodedata.is_normalized("NFKC", folded):
-            return folded
-    # NFD first, because folding U+0345 (a combining mark) gives an iota: marks must be in order by then.
-    folded = _TOO_MANY.sub(r"\1", unicodedata.normalize("NFD", text)).casefold()
-    folded = unicodedata.normalize("NFKC", folded).casefold()
-    return unicodedata.normalize("NFKC", folded)
-
-
-def _tidy(line: str) -> str:
-    if line.isprintable() and "  " not in line:  # no white space is printable but the space
-        return line.strip(" ")
-    return " ".join(line.split())
 
 
 #: What may be reduced: digits, marks, what only joins letters, and letters that have a mark.
@@ -82,7 +114,6 @@ _LEFT_OUT = "\u093c\u0307"
 #: One letter under several code points, of which a keyboard has one. The small letter of I has no dot in
 #: Turkish; yeh and kaf are others in Persian than in Arabic.
 _ALIKE = str.maketrans("ıёşţيىك", "iеșțییک")
-_BMP, _CODE_POINTS = 0x10000, 0x110000
 
 
 def code_points(text: str) -> NDArray[np.uint8 | np.uint16 | np.uint32]:
