@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,7 +92,10 @@ class Fingerprinter:
         parts = [long_paragraphs(text.text, self.features.min_paragraph) for text in texts]
         mains = [main for main, _ in parts]
         lines = [f"{short}\n{text.details}" for (_, short), text in zip(parts, texts, strict=True)]
-        terms, short, called = self._terms([mains, lines, [text.title for text in texts]])
+        terms, short, called = self._terms([*mains, *lines, *[text.title for text in texts]]).sections(
+            len(texts)
+        )
+        counts, characters = terms.counts()
         size = self.features.sketch_shingle
         shingles = terms.shingles(size, in_characters(size))
         keys, extra = self.scheme.sign(terms, shingles, self.seed)
@@ -101,7 +103,7 @@ class Fingerprinter:
             (terms.those(terms.tokens.numbers, terms.hashes), NUMBERS),
             (titles(called, lines, self.seed), TITLE),
             (figures(short), FIGURES),
-            (words(short, terms), WORDS),
+            (words(short, terms, counts), WORDS),
         )
         marks = self._fingerprints(mains, terms)
         return [
@@ -116,32 +118,20 @@ class Fingerprinter:
                 figures=figured[place],
                 words=worded[place],
                 wall=is_wall(mains[place], tokens),
-                characters=terms.characters[place],
+                characters=characters[place],
                 keys=keys[place].astype("<u8").tobytes(),
                 extra=extra[place],
             )
-            for place, (tokens, (sketch, count)) in enumerate(
-                zip(terms.counts, sketch_each(shingles), strict=True)
-            )
+            for place, (tokens, (sketch, count)) in enumerate(zip(counts, sketch_each(shingles), strict=True))
         ]
 
-    def _terms(self, sections: list[list[str]]) -> list[Terms]:
-        """Return the terms of each of several *sections* of each text, which are hashed together."""
-        tokens = tokenise(BETWEEN.join(chain.from_iterable(sections)))
+    def _terms(self, texts: list[str]) -> Terms:
+        tokens = tokenise(BETWEEN.join(texts))
         if self._segmenter is not None:
             tokens = segment(tokens, self._segmenter)
         if self._stop_words:
             tokens = without(tokens, self._stop_words)
-        bounds = tokens.bounds
-        hashes = hash_tokens(tokens, self.seed)
-        terms = []
-        count = len(sections[0])
-        for first in range(0, len(bounds) - 1, count):
-            own = bounds[first : first + count + 1]
-            part = slice(own[0], own[-1])
-            own = [bound - own[0] for bound in own]
-            terms.append(Terms(tokens[part], hashes[part], own, self._longest))
-        return terms
+        return Terms(tokens, hash_tokens(tokens, self.seed), tokens.bounds, self._longest)
 
     def _fingerprints(self, texts: list[str], terms: Terms) -> list[int]:
         size, weight = self.features.shingle, self.features.weight

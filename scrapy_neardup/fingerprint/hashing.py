@@ -52,13 +52,14 @@ def mix(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 @lru_cache(maxsize=4)
-def _secrets(seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int]:
-    """Return numbers for the characters of a plane and for planes (0 for the first), and a multiplier."""
+def _secrets(seed: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64], int, int]:
+    """Return numbers for characters of a plane and for planes (0: the first), a multiplier, its inverse."""
     places = np.arange(1, _PLANE + 19, dtype=np.uint64)
     numbers = mix(mix(mix(np.full(1, seed, np.uint64)) + places))
     planes = numbers[_PLANE:-1]
     planes[0] = 0
-    return numbers[:_PLANE], planes, int(numbers[-1]) << 3 & 2**64 - 1 | 3
+    multiplier = int(numbers[-1]) << 3 & 2**64 - 1 | 3
+    return numbers[:_PLANE], planes, multiplier, pow(multiplier, -1, 2**64)
 
 
 @lru_cache(maxsize=16)
@@ -71,8 +72,8 @@ def _powers(base: int, count: int) -> NDArray[np.uint64]:
 
 def hash_tokens(tokens: Tokens, seed: int = 0) -> NDArray[np.uint64]:
     """Hash each of *tokens*; uint64[n]."""
-    points = tokens.points
-    characters, planes, base = _secrets(seed)
+    points, places = tokens.points, tokens.places
+    characters, planes, base, inverse = _secrets(seed)
     if points.dtype.itemsize <= 2:
         sums = characters.take(points)
     else:
@@ -80,14 +81,13 @@ def hash_tokens(tokens: Tokens, seed: int = 0) -> NDArray[np.uint64]:
     count = 1 << max(len(points) - 1, 1).bit_length()
     sums *= _powers(base, count)[: len(points)]
     sums.cumsum(out=sums)
-    starts, ends = tokens.places.T
-    edges = sums.take(tokens.places.ravel() - 1)
-    hashes = edges[1::2] - edges[::2]
-    hashes *= _powers(pow(base, -1, 2**64), count).take(starts)
+    edges = sums.take(places - 1)
+    hashes = edges[:, 1] - edges[:, 0]
+    hashes *= _powers(inverse, count).take(places[:, 0])
     hashes = mix(hashes)
-    long = ends - starts > _LONGEST
+    long = tokens.lengths > _LONGEST
     for number in long.nonzero()[0].tolist() if np.count_nonzero(long) else ():
-        data = points[starts[number] : ends[number]].astype("<u4").tobytes()
+        data = points[slice(*places[number])].astype("<u4").tobytes()
         digest = blake2b(data, digest_size=8, key=seed.to_bytes(4, "little")).digest()
         hashes[number] = int.from_bytes(digest, "little")
     return hashes
@@ -152,12 +152,12 @@ def below(places: NDArray[np.intp], bounds: list[int]) -> list[int]:
     return [0, len(places)] if len(bounds) == 2 else places.searchsorted(bounds).tolist()
 
 
-def of_text(bounds: list[int], step: int) -> NDArray[np.intp] | int:
-    """Return *step* times the number of the text of each of the hashes with these *bounds*; intp[n], or 0."""
-    if len(bounds) == 2:
-        return 0
-    places = np.array(bounds)
-    return np.arange(0, (len(bounds) - 1) * step, step).repeat(places[1:] - places[:-1])
+def by_text(places: NDArray[np.int64], bounds: list[int], step: int) -> NDArray[np.int64]:
+    """Add to *places* (int64[n], changed) of several texts *step* times the number of the text of each."""
+    if len(bounds) > 2:
+        ends = np.array(bounds)
+        places += np.arange(0, (len(bounds) - 1) * step, step).repeat(ends[1:] - ends[:-1])
+    return places
 
 
 class Terms:
@@ -171,20 +171,38 @@ class Terms:
     ) -> None:
         self.tokens, self.hashes, self.bounds = tokens, hashes, bounds
         self._longest = longest
-        self._sizes = [stop - start for start, stop in pairwise(bounds)]
-        self._mixed = np.count_nonzero(tokens.unspaced) > 0
-        #: How many tokens each text has, where two characters of a script without spaces count as one, or
-        #: four letters; and how many characters do in most of it, 1 where words are tokens.
-        self.counts, self.characters = [*self._sizes], [1] * len(self._sizes)
+
+    def sections(self, count: int) -> list[Terms]:
+        """Return the terms of each *count* texts that follow each other."""
+        found = []
+        for first in range(0, len(self.bounds) - 1, count):
+            bounds = self.bounds[first : first + count + 1]
+            part = slice(bounds[0], bounds[-1])
+            bounds = [bound - bounds[0] for bound in bounds]
+            found.append(Terms(self.tokens[part], self.hashes[part], bounds, self._longest))
+        return found
+
+    def counts(self) -> tuple[list[int], list[int]]:
+        """Count the tokens of each text, and say how many characters are one in most of it.
+
+        Of scripts without spaces two characters count as one, or four letters; else words are tokens: 1.
+        """
+        counts = [stop - start for start, stop in pairwise(self.bounds)]
+        characters = [1] * len(counts)
         if self._mixed:
-            letters = self._counted(tokens.letters)
-            characters = self._counted(tokens.unspaced & ~tokens.letters)
-            for text, (four, two) in enumerate(zip(letters, characters, strict=True)):
+            fours = self._counted(self.tokens.letters)
+            twos = self._counted(self.tokens.unspaced & ~self.tokens.letters)
+            for text, (four, two) in enumerate(zip(fours, twos, strict=True)):
                 halves, quarters = (two + 1) // 2, (four + 3) // 4
-                words = self.counts[text] - two - four
-                self.counts[text] = words + halves + quarters
+                words = counts[text] - two - four
+                counts[text] = words + halves + quarters
                 if words < halves + quarters:
-                    self.characters[text] = 2 if halves >= quarters else 4
+                    characters[text] = 2 if halves >= quarters else 4
+        return counts, characters
+
+    @cached_property
+    def _mixed(self) -> bool:
+        return bool(self.tokens.unspaced.any())
 
     def _counted(self, which: NDArray[np.bool_]) -> list[int]:
         """Count the tokens of each text that are among *which* (bool[n])."""
@@ -200,14 +218,17 @@ class Terms:
     @cached_property
     def _places(self) -> NDArray[np.intp]:
         """Where the hash of each token is among those of `_runs`; intp[n]."""
-        return np.arange(len(self.hashes)) + of_text(self.bounds, self._longest)
+        return by_text(np.arange(len(self.hashes)), self.bounds, self._longest)
 
     @cached_property
     def _runs(self) -> Runs:
         """The runs of all texts, each with zeros behind it, so that no run reaches into the next one."""
-        padded = np.zeros(len(self.hashes) + (len(self.bounds) - 1) * self._longest, np.uint64)
-        padded[self._places] = self.hashes
-        return Runs(padded)
+        behind = np.zeros(self._longest, np.uint64)
+        return Runs(
+            np.concatenate(
+                [part for each in Hashes(self.hashes, self.bounds).each() for part in (each, behind)]
+            )
+        )
 
     def shingles(self, words: int, characters: int | None = None) -> Hashes:
         """Hash each run of *words* tokens of each text, in order; of fewer, all together.
@@ -217,20 +238,20 @@ class Terms:
         """
         short = self._runs[words]
         if characters is None or not self._mixed:
-            starts = [start + text * self._longest for text, start in enumerate(self.bounds[:-1])]
-            ends = (
-                start + max(size - words + 1, min(size, 1))
-                for start, size in zip(starts, self._sizes, strict=True)
-            )
-            return Hashes.of([short[start:end] for start, end in zip(starts, ends, strict=True)])
+            parts = []
+            for text, (start, stop) in enumerate(pairwise(self.bounds)):
+                place = start + text * self._longest
+                parts.append(short[place : place + max(stop - start - words + 1, min(stop - start, 1))])
+            return Hashes.of(parts)
         hashes = short.take(self._places)
         sizes = np.full(len(hashes), words)
         for begins, size in ((self.tokens.unspaced, characters), (self.tokens.letters, 2 * characters)):
             np.copyto(hashes, self._runs[size].take(self._places), where=begins)
             sizes[begins] = size
-        left = np.repeat(self.bounds[1:], self._sizes) - np.arange(len(hashes))
+        bounds = np.array(self.bounds)
+        left = bounds[1:].repeat(bounds[1:] - bounds[:-1]) - np.arange(len(hashes))
         kept = sizes <= left
-        kept[[start for start, size in zip(self.bounds, self._sizes, strict=False) if size]] = True
+        kept[bounds[:-1][bounds[:-1] < bounds[1:]]] = True
         return self.those(kept, hashes)
 
     def paired(self, alone: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
@@ -253,7 +274,7 @@ class Terms:
         if size > 1:
             found = self.shingles(size)
             return found, np.ones(len(found.values), np.intp)
-        lengths = self.tokens.places[:, 1] - self.tokens.places[:, 0]
+        lengths = self.tokens.lengths
         values, pairs = self.paired(alone)
         if values is self.hashes:
             return Hashes(values, self.bounds), lengths
@@ -270,6 +291,13 @@ def unique(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def distinct_each(hashes: Hashes) -> tuple[Hashes, NDArray[np.int64]]:
     """Return the distinct values of each text, ascending, and how often each occurs; sorts in place."""
+    at = sorted_each(hashes)
+    first = at[:-1]
+    return Hashes(hashes.values.take(first), below(first, hashes.bounds)), at[1:] - first
+
+
+def sorted_each(hashes: Hashes) -> NDArray[np.intp]:
+    """Sort each text in place; return where each distinct value begins, and the last ends; intp[m + 1]."""
     values, bounds = hashes
     for each in hashes.each():
         each.sort()
@@ -277,6 +305,4 @@ def distinct_each(hashes: Hashes) -> tuple[Hashes, NDArray[np.int64]]:
     np.not_equal(values[1:], values[:-1], out=new[1:-1])
     if len(bounds) > 2:
         new[bounds] = True
-    at = new.nonzero()[0]
-    first = at[:-1]
-    return Hashes(values.take(first), below(first, bounds)), at[1:] - first
+    return new.nonzero()[0]

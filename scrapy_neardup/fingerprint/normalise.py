@@ -28,7 +28,7 @@ _JOINING = regex.compile(r"[\p{M}\p{Cs}\u1100-\u11ff\U00010000-\U0010ffff]")
 _CHANGING = regex.compile(r"[\p{Changes_When_Casefolded}\p{NFKC_QC=N}\p{Default_Ignorable_Code_Point}]")
 #: What `_folded` has for characters that are not folded to one, and for invisible ones.
 _OTHERS, _NOTHING = 0, 1
-_BMP, _CODE_POINTS = 0x10000, 0x110000
+BMP, CODE_POINTS = 0x10000, 0x110000
 
 
 def normalise(text: str) -> str:
@@ -45,7 +45,7 @@ def normalise(text: str) -> str:
     else:
         text = text.replace("…", "...").replace("ß", "ss")  # of what is folded to several, these are frequent
         points = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
-        folded = _folded(_BMP).take(points, mode="clip")
+        folded = _folded(BMP).take(points, mode="clip")
     least = folded.min()
     if least == _OTHERS:
         return "\n".join([tidy for line in _fold(text).splitlines() if (tidy := " ".join(line.split()))])
@@ -84,15 +84,14 @@ def _fold(text: str) -> str:
     shown = _INVISIBLE.sub("", text.encode("utf-8", "replace").decode())
     # Halfwidth voiced sound marks are letters that become combining marks when they are folded.
     shown = shown.replace("\uff9e", "\u3099").replace("\uff9f", "\u309a")
-    shown = _TOO_MANY.sub(r"\1", shown)
+    shown = str(_TOO_MANY.sub(r"\1", shown))
     if unicodedata.is_normalized("NFKC", shown):
         folded = shown.casefold()
         if _IOTA not in folded and unicodedata.is_normalized("NFKC", folded):
             return folded
     # NFD first, because folding U+0345 (a combining mark) gives an iota: marks must be in order by then.
     folded = _TOO_MANY.sub(r"\1", unicodedata.normalize("NFD", shown)).casefold()
-    folded = unicodedata.normalize("NFKC", folded).casefold()
-    return unicodedata.normalize("NFKC", folded)
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())
 
 
 def composed(text: str) -> str:
@@ -125,12 +124,12 @@ def code_points(text: str) -> NDArray[np.uint8 | np.uint16 | np.uint32]:
     if text.isascii():
         return np.frombuffer(text.encode(), np.uint8)
     points: NDArray[np.uint16 | np.uint32] = np.frombuffer(text.encode("utf-16-le"), "<u2")
-    table: NDArray[np.uint16 | np.uint32] = _table_of_bmp()
+    table = _table(BMP)
     if len(points) > len(text):
-        points, table = np.frombuffer(text.encode("utf-32-le"), "<u4"), _table()
+        points, table = np.frombuffer(text.encode("utf-32-le"), "<u4"), _table(CODE_POINTS)
     # No code point is beyond the table, but to take without a look whether one is takes a third of the time.
     reduced = table.take(points, mode="clip")
-    return reduced[reduced > 0]
+    return reduced if reduced.min() else reduced[reduced > 0]
 
 
 def text_of(points: NDArray[np.uint8 | np.uint16 | np.uint32]) -> str:
@@ -144,20 +143,15 @@ def fold_letters(text: str) -> str:
 
 
 @cache
-def _table() -> NDArray[np.uint32]:
-    """Return what each code point is reduced to, 0 if nothing is left; uint32[0x110000], made in .1 s."""
-    table = np.arange(_CODE_POINTS, dtype="<u4")
+def _table(count: int) -> NDArray[np.uint16 | np.uint32]:
+    """Return what each code point is reduced to, 0 if nothing is left; uint16 or uint32[count]."""
+    table = np.arange(count, dtype="<u2" if count == BMP else "<u4")
     table[0] = ord(" ")  # it stands between words, too
-    for character in _REDUCIBLE.findall("".join(map(chr, range(2 * _BMP)))):
+    for character in _REDUCIBLE.findall("".join(map(chr, range(min(count, 2 * BMP))))):
         table[ord(character)] = ord(_reduced(character).translate(_ALIKE) or "\0")
     for letter, alike in _ALIKE.items():
         table[letter] = alike
     return table
-
-
-@cache
-def _table_of_bmp() -> NDArray[np.uint16]:
-    return _table()[:_BMP].astype("<u2")
 
 
 def _reduced(character: str) -> str:

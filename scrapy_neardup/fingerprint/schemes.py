@@ -17,7 +17,7 @@ from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.tables import DISTANCE, EQUAL, LAYOUTS, NO_KEY, TABLES, Family
 
-from .hashing import constant, of_text
+from .hashing import by_text, constant
 from .minhash import EMPTY, SUPER_SHINGLES, Bands, MinHash, bottom_k, bottom_k_jaccard, choose_bands
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def anchors(shingles: Hashes, count: int = ANCHORS) -> NDArray[np.uint64]:
     values, bounds = shingles
     least = np.full((len(bounds) - 1) * count, NO_KEY, np.uint64)
     parts = (values >> _PART & constant(count - 1)).view(np.int64)
-    np.minimum.at(least, parts + of_text(bounds, count), values)
+    np.minimum.at(least, by_text(parts, bounds, count), values)
     return least.reshape(-1, count)
 
 
@@ -152,7 +152,7 @@ class Anchored(SimHash):
         return ANCHORS
 
     def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
-        return anchors(terms.shingles(*ANCHOR)), [b""] * len(terms.counts)
+        return anchors(terms.shingles(*ANCHOR)), [b""] * (len(terms.bounds) - 1)
 
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         return super().agrees(pairs) | (pairs.shared > 0)

@@ -14,7 +14,7 @@ import numpy as np
 from scrapy_neardup.arguments import require_whole, whole_numbers
 from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable
 
-from .hashing import Hashes, below, constant, distinct_each, of_text
+from .hashing import Hashes, below, by_text, constant, distinct_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from .signature import Weight
 
 _LARGEST = 2**64 - 1
-_CHUNK = 8192  # features; bounds the memory of a vote at 4 MB
+#: Features at a time, which take 4 MB at most; sums of so many weights of keywords are exact in float32.
+_CHUNK = 8192
 # Weights are whole multiples of 1/4096, so that their sums are exact in any order, on any machine.
 _WEIGHT_UNIT = 4096
 _WEIGH: dict[str, Callable[[NDArray[np.int64]], NDArray[Any]]] = {
@@ -35,25 +36,21 @@ _WEIGH: dict[str, Callable[[NDArray[np.int64]], NDArray[Any]]] = {
 }
 
 
-def vote(hashes: NDArray[np.uint64], weights: NDArray[np.float64] | None = None) -> int:
+def vote(hashes: NDArray[np.uint64], weights: NDArray[np.floating] | None = None) -> int:
     """Return the bits that more than half of the *hashes* (uint64[n]) have set, by their *weights*.
 
     A tie gives 0. Without *weights* all hashes weigh the same.
     """
     weights = np.ones(len(hashes)) if weights is None else weights
-    if len(hashes) <= _CHUNK:
-        ayes = _ayes(hashes, weights)
-    else:
-        chunks = (slice(start, start + _CHUNK) for start in range(0, len(hashes), _CHUNK))
-        ayes = np.sum([_ayes(hashes[chunk], weights[chunk]) for chunk in chunks], axis=0)
-    most = np.packbits(ayes * 2 > weights.sum(), bitorder="little")
+    ayes, half = np.zeros(64), 0.0
+    for start in range(0, len(hashes), _CHUNK):
+        chunk = np.ascontiguousarray(hashes[start : start + _CHUNK], "<u8")
+        bits = np.unpackbits(chunk.view(np.uint8), bitorder="little").reshape(-1, 64)
+        part = weights[start : start + _CHUNK]
+        ayes += part @ bits.astype(part.dtype)
+        half += np.add.reduce(part) / 2
+    most = np.packbits(ayes > half, bitorder="little")
     return int.from_bytes(most.tobytes(), "little")
-
-
-def _ayes(hashes: NDArray[np.uint64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weight of those *hashes* that have each bit set; float64[64]."""
-    bits = np.unpackbits(np.ascontiguousarray(hashes, "<u8").view(np.uint8), bitorder="little")
-    return weights @ bits.reshape(-1, 64).astype(np.float64)
 
 
 @overload
@@ -112,7 +109,7 @@ _REST = ~_RANK
 _SPREAD = constant(0x9E3779B97F4A7C15)
 
 
-def _keywords(words: Hashes, lengths: NDArray[np.intp]) -> tuple[Hashes, NDArray[np.float64]]:
+def _keywords(words: Hashes, lengths: NDArray[np.intp]) -> tuple[Hashes, NDArray[np.float32]]:
     """Return which words vote by the weight ``keywords``, and their weights: min(c, 10)² times the rank.
 
     It goes from 0 to 16 while the share of words that are shorter, or half of as long, goes from .4 to .6.
@@ -126,7 +123,7 @@ def _keywords(words: Hashes, lengths: NDArray[np.intp]) -> tuple[Hashes, NDArray
     np.minimum(counts, _MOST, out=counts)
     counts *= counts
     counts *= (keys & _RANK).view(np.int64)
-    weights = counts.astype(np.float64)
+    weights = counts.astype(np.float32)
     keys >>= _RANK_BITS
     keys *= _SPREAD
     return Hashes(keys, bounds), weights
@@ -138,15 +135,15 @@ def _ranks(lengths: NDArray[np.intp], bounds: list[int]) -> NDArray[np.uint64]:
     A length of 0, of two characters of a script without spaces, has the highest rank, and counts alone.
     """
     texts, columns = len(bounds) - 1, _LONG + 1
-    cells = np.minimum(lengths, _LONG)
-    cells += of_text(bounds, columns)
+    cells = by_text(np.minimum(lengths, _LONG), bounds, columns)
     counts = np.bincount(cells, minlength=texts * columns).reshape(-1, columns)
     counts[:, 0] = 0
     as_long = counts.cumsum(axis=1)  # or shorter
     words = np.maximum(as_long[:, -1:], 1)
-    by_length = (_STEEPNESS * (2 * as_long - counts) - _NOTHING * words) // words
+    by_length = (2 * as_long - counts) * _STEEPNESS // words
+    by_length = np.minimum(np.maximum(by_length, _NOTHING), _NOTHING + _STEPS) - _NOTHING
     by_length[:, 0] = _STEPS
-    ranks: NDArray[np.uint64] = np.minimum(np.maximum(by_length, 0), _STEPS).take(cells).view(np.uint64)
+    ranks: NDArray[np.uint64] = by_length.take(cells).view(np.uint64)
     return ranks
 
 
@@ -156,11 +153,12 @@ _ROWS, _COLUMNS = 64, 256
 @cache
 def require_sound_products() -> None:
     """Raise `DependencyUnavailable` if a product of matrices of floats is not that of whole numbers."""
-    whole = np.arange(_ROWS * _COLUMNS).reshape(_ROWS, _COLUMNS) % 1009
-    floats = whole.astype(np.float64)
-    # Products of whole numbers are made by NumPy itself. All of these are exact as floats, too.
-    if not np.array_equal(np.matmul(floats, floats[:8].T), whole @ whole[:8].T):
-        raise DependencyUnavailable(
-            "NumPy multiplies matrices wrongly on this machine: install another build of NumPy, or set "
-            "OPENBLAS_CORETYPE in the environment to an older kind of processor, such as ARMV8 or HASWELL."
-        )
+    whole = np.arange(_ROWS * _COLUMNS).reshape(_ROWS, _COLUMNS) % 101
+    for kind in (np.float64, np.float32):
+        floats = whole.astype(kind)
+        # Products of whole numbers are made by NumPy itself. All of these are exact as floats, too.
+        if not np.array_equal(np.matmul(floats, floats[:8].T), whole @ whole[:8].T):
+            raise DependencyUnavailable(
+                "NumPy multiplies matrices wrongly on this machine: install another build of NumPy, or set "
+                "OPENBLAS_CORETYPE in the environment to an older kind of processor: ARMV8 or HASWELL."
+            )

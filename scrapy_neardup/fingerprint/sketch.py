@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import Hashes, constant, distinct_each, mix, of_text
+from .hashing import Hashes, below, by_text, constant, mix, sorted_each
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,14 +24,15 @@ BINS = 768
 SIZE = BINS // 8
 
 _BINS, _ONE = constant(BINS), constant(1)
-_HALF = constant(32)
-# The bins that an empty bin may borrow from, in this order. They are the same for every text, and part of the
-# format.
-_LENDERS = (
-    (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS)).astype(np.intp).reshape(BINS, 64)
+_HALF, _FILLED = constant(32), constant(1 << 63)
+# The bins that an empty bin may borrow from, in this order, some at a time: uint16[4, BINS, 16]. They are the
+# same for every text, and part of the format.
+_LENDERS = np.ascontiguousarray(
+    (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS))
+    .astype(np.uint16)
+    .reshape(BINS, 4, 16)
+    .swapaxes(0, 1)
 )
-#: Lenders that are asked first, as nearly all bins take from one of them: intp[BINS, 6].
-_LENDERS_FIRST = np.ascontiguousarray(_LENDERS[:, :6])
 # Which bit of a borrowed minimum a bin takes: another one than the lender, which it would only repeat.
 _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 
@@ -43,40 +44,41 @@ def sketch(shingles: NDArray[np.uint64]) -> tuple[bytes, int]:
 
 def sketch_each(shingles: Hashes) -> list[tuple[bytes, int]]:
     """Return the `sketch` of each of several texts. Their shingles are sorted in place."""
-    (hashes, bounds), _ = distinct_each(shingles)
+    counts = pairwise(below(sorted_each(shingles)[:-1], shingles.bounds))
+    hashes, bounds = shingles
     # Which of equal parts of the range the upper half is in; a text has those after the text before it.
-    bins = ((hashes >> _HALF) * _BINS >> _HALF).view(np.int64) + of_text(bounds, BINS)
+    bins = by_text(((hashes >> _HALF) * _BINS >> _HALF).view(np.int64), bounds, BINS)
     texts = len(bounds) - 1
     minima = np.zeros(texts * BINS, np.uint64)
-    minima[bins[::-1]] = hashes[::-1]  # of several hashes of one bin the last one written stays
-    filled = np.zeros(len(minima), np.bool_)
-    filled[bins] = True
-    _borrow(minima, filled)
+    minima[bins[::-1]] = (hashes | _FILLED)[::-1]  # of several hashes of one bin the last one written stays
+    _borrow(minima)
     packed = np.packbits((minima & _ONE).astype(np.bool_)).tobytes()
     sketches = (packed[start : start + SIZE] for start in range(0, texts * SIZE, SIZE))
-    return [(each, stop - start) for each, (start, stop) in zip(sketches, pairwise(bounds), strict=True)]
+    return [(each, stop - start) for each, (start, stop) in zip(sketches, counts, strict=True)]
 
 
-def _borrow(minima: NDArray[np.uint64], filled: NDArray[np.bool_]) -> None:
-    """Let each empty bin of *minima* take that of the first of its lenders that is *filled*.
+def _borrow(minima: NDArray[np.uint64]) -> None:
+    """Let each bin of *minima* that is empty, 0, take that of the first of its lenders that is not.
 
     In a text of few shingles no lender may be: then it is the minimum of the first bin that is.
     """
+    filled = minima != 0
     empty = (~filled).nonzero()[0]
-    for lenders in (_LENDERS_FIRST, _LENDERS):
-        if not len(empty):
-            return
-        bins = empty % BINS
+    for lenders in _LENDERS:
+        bins = empty % BINS if len(minima) > BINS else empty
         asked = lenders.take(bins, axis=0)
-        if len(filled) > BINS:
-            asked += (empty - bins)[:, np.newaxis]
-        taken = asked[np.arange(len(empty)), filled.take(asked).argmax(axis=1)]
+        if len(minima) > BINS:
+            asked = asked + (empty - bins)[:, np.newaxis]
+        first = filled.take(asked).argmax(axis=1)
+        first += np.arange(0, asked.size, asked.shape[1])
+        taken = asked.ravel().take(first)
         minima[empty] = minima.take(taken) >> _BIT.take(bins)
-        empty = empty[~filled.take(taken)]
-    if len(empty):
-        rows = minima.reshape(-1, BINS)
-        first = rows[np.arange(len(rows)), filled.reshape(-1, BINS).argmax(axis=1)]
-        minima[empty] = first.take(empty // BINS) >> _BIT.take(empty % BINS)
+        if np.count_nonzero(found := filled.take(taken)) == len(found):
+            return
+        empty = empty[~found]
+    rows = minima.reshape(-1, BINS)
+    least = rows[np.arange(len(rows)), filled.reshape(-1, BINS).argmax(axis=1)]
+    minima[empty] = least.take(empty // BINS) >> _BIT.take(empty % BINS)
 
 
 def similarity(

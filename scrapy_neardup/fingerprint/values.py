@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import regex
 
-from .hashing import Hashes, below, constant, distinct_each, mix
+from .hashing import Hashes, below, by_text, constant, mix
 from .normalise import fold_letters
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ _HOURS = regex.compile(
 )
 _TOKENS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 _SHORT, _BEFORE, _FIRST = constant(48), constant(3), constant(1 << 63)
+_ROW = 1 << 16  # values of 16 bits
 
 
 class Others(NamedTuple):
@@ -56,13 +57,17 @@ class Others(NamedTuple):
 
 def pack(*kinds: tuple[Hashes, int]) -> list[list[bytes]]:
     """Pack of each of *kinds* of values, and so many of each text, the upper 16 bits of the greatest."""
-    rows = Hashes.of([each for hashes, _ in kinds for each in hashes.each()])
-    (values, bounds), _ = distinct_each(Hashes(rows.values >> _SHORT, rows.bounds))
-    data = values.astype("<u2")
-    parts = iter([data[start:stop][::-1] for start, stop in pairwise(bounds)])
+    values, bounds = Hashes.of([each for hashes, _ in kinds for each in hashes.each()])
+    rows = by_text((values >> _SHORT).view(np.int64), bounds, _ROW)
+    rows.sort()
+    new = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=new[1:])
+    rows = rows[new]
+    ends = (2 * (len(rows) - rows.searchsorted(np.arange(0, len(bounds) * _ROW, _ROW)))).tolist()
+    data = rows[::-1].astype("<u2").tobytes()  # the greatest first
+    parts = iter([data[stop:start] for start, stop in pairwise(ends)])
     return [
-        [next(parts)[:most].tobytes().ljust(2 * most, b"\0") for _ in hashes.bounds[1:]]
-        for hashes, most in kinds
+        [next(parts)[: 2 * most].ljust(2 * most, b"\0") for _ in hashes.bounds[1:]] for hashes, most in kinds
     ]
 
 
@@ -136,16 +141,16 @@ def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
     return joined(hashes, Hashes.of([np.frombuffer(b"".join(row), np.uint64) for row in rows]))
 
 
-def words(short: Terms, main: Terms) -> Hashes:
-    """Hash the words of the *short* lines of each text, and of the *main* text if that has few.
+def words(short: Terms, main: Terms, counts: list[int]) -> Hashes:
+    """Hash the words of the *short* lines of each text, and of the *main* text if its *counts* are low.
 
     Those of short lines are the greater ones, so that they are kept first.
     """
     found = _words(short)
     found = Hashes(found.values | _FIRST, found.bounds)
-    if min(main.counts) > FEW:
+    if min(counts) > FEW:
         return found
-    few = zip(_words(main).each(), main.counts, strict=True)
+    few = zip(_words(main).each(), counts, strict=True)
     return joined(found, Hashes.of([(each if count <= FEW else each[:0]) & ~_FIRST for each, count in few]))
 
 

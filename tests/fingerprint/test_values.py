@@ -41,7 +41,7 @@ def test_the_order_of_its_numbers_tells_a_figure_from_others() -> None:
 
 def test_words_of_a_note_count_those_of_an_article_do_not() -> None:
     short, article = "red wheel 7", " ".join(f"w{n}ord" for n in range(FEW + 1))
-    note, of_article = words(terms(short, short), terms("rain water", article)).each()
+    note, of_article = words(terms(short, short), terms("rain water", article), [2, FEW + 1]).each()
     first = 1 << 63  # words of short lines are kept first
     lines, main = (terms(text).hashes.tolist() for text in ("red wheel", "rain water"))
     assert {*of_article.tolist()} == {each | first for each in lines}
@@ -49,8 +49,8 @@ def test_words_of_a_note_count_those_of_an_article_do_not() -> None:
 
 
 def test_of_syllables_two_make_a_word() -> None:
-    article = terms("x " * (FEW + 1))
-    kana, other = (words(terms(text), article).values for text in ("とうきょう 大 7", "うとょきう"))
+    texts = "とうきょう 大 7", "うとょきう"
+    kana, other = (words(terms(text), terms("x"), [FEW + 1]).values for text in texts)
     assert len(kana) == 5
     assert not np.isin(kana, other).any()
 
