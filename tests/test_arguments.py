@@ -20,7 +20,6 @@ from scrapy_neardup import (
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.sources.records import SourceUnavailable
 from scrapy_neardup.extraction import Page, Workers, load_extractor
-from scrapy_neardup.fingerprint.minhash import MinHash
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +131,6 @@ def test_seeds() -> None:
     for seed in (-1, 2**32, 1.0, NAN, "1", None):
         refused(lambda seed=seed: Fingerprinter(seed=seed))  # type: ignore[misc]
         refused(lambda seed=seed: simhash("text", seed=seed))  # type: ignore[misc]
-        refused(lambda seed=seed: MinHash(4, seed))  # type: ignore[misc]
 
 
 def test_sources_of_an_audit() -> None:

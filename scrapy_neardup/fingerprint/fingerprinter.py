@@ -51,7 +51,7 @@ class Fingerprinter:
         self._segmenter = load_segmenter(features.segmenter) if features.segmenter else None
         self._stop_words = stop_words(features.stop_words.split(",")) if features.stop_words else frozenset()
 
-    def __reduce__(self) -> tuple[type[Fingerprinter], tuple[Features, int, Scheme]]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.features, self.seed, self.scheme)
 
     @property
@@ -80,15 +80,6 @@ class Fingerprinter:
 
     def _sign(self, pages: list[MainText]) -> list[Signature]:
         texts = [MainText(*map(normalise, page)) for page in pages]
-        # Those of ASCII characters alone take a fraction of the time.
-        plain = [all(map(str.isascii, text)) for text in texts]
-        found = {}
-        for kind in {*plain}:
-            alike = [text for text, each in zip(texts, plain, strict=True) if each == kind]
-            found[kind] = iter(self._sign_together(alike))
-        return [next(found[kind]) for kind in plain]
-
-    def _sign_together(self, texts: list[MainText]) -> list[Signature]:
         parts = [long_paragraphs(text.text, self.features.min_paragraph) for text in texts]
         mains = [main for main, _ in parts]
         lines = [f"{short}\n{text.details}" for (_, short), text in zip(parts, texts, strict=True)]
@@ -99,12 +90,10 @@ class Fingerprinter:
         size = self.features.sketch_shingle
         shingles = terms.shingles(size, in_characters(size))
         keys, extra = self.scheme.sign(terms, shingles, self.seed)
-        numbers, title, figured, worded = pack(
-            (terms.those(terms.tokens.numbers, terms.hashes), NUMBERS),
-            (titles(called, lines, self.seed), TITLE),
-            (figures(short), FIGURES),
-            (words(short, terms, counts), WORDS),
-        )
+        numbers = pack(terms.those(terms.tokens.numbers, terms.hashes), NUMBERS)
+        title = pack(titles(called, lines, self.seed), TITLE)
+        figured = pack(figures(short), FIGURES)
+        worded = pack(words(short, terms, counts), WORDS)
         marks = self._fingerprints(mains, terms)
         return [
             Signature(

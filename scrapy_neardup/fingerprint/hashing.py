@@ -189,26 +189,18 @@ class Terms:
         """
         counts = [stop - start for start, stop in pairwise(self.bounds)]
         characters = [1] * len(counts)
-        if self._mixed:
-            fours = self._counted(self.tokens.letters)
-            twos = self._counted(self.tokens.unspaced & ~self.tokens.letters)
-            for text, (four, two) in enumerate(zip(fours, twos, strict=True)):
-                halves, quarters = (two + 1) // 2, (four + 3) // 4
-                words = counts[text] - two - four
-                counts[text] = words + halves + quarters
-                if words < halves + quarters:
-                    characters[text] = 2 if halves >= quarters else 4
+        for text, own in enumerate(pairwise(self.bounds)) if self._mixed else ():
+            four = int(np.count_nonzero(self.tokens.letters[slice(*own)]))
+            two = int(np.count_nonzero(self.tokens.unspaced[slice(*own)])) - four
+            words, halves, quarters = counts[text] - two - four, (two + 1) // 2, (four + 3) // 4
+            counts[text] = words + halves + quarters
+            if words < halves + quarters:
+                characters[text] = 2 if halves >= quarters else 4
         return counts, characters
 
     @cached_property
     def _mixed(self) -> bool:
         return bool(self.tokens.unspaced.any())
-
-    def _counted(self, which: NDArray[np.bool_]) -> list[int]:
-        """Count the tokens of each text that are among *which* (bool[n])."""
-        sums = np.concatenate(([0], np.cumsum(which)))
-        counts: list[int] = np.diff(sums[self.bounds]).tolist()
-        return counts
 
     def those(self, which: NDArray[np.bool_], values: NDArray[np.uint64]) -> Hashes:
         """Return *values* (uint64[n]), one for each token, of those that are among *which* (bool[n])."""
@@ -223,12 +215,8 @@ class Terms:
     @cached_property
     def _runs(self) -> Runs:
         """The runs of all texts, each with zeros behind it, so that no run reaches into the next one."""
-        behind = np.zeros(self._longest, np.uint64)
-        return Runs(
-            np.concatenate(
-                [part for each in Hashes(self.hashes, self.bounds).each() for part in (each, behind)]
-            )
-        )
+        each, behind = Hashes(self.hashes, self.bounds).each(), np.zeros(self._longest, np.uint64)
+        return Runs(np.concatenate([part for hashes in each for part in (hashes, behind)]))
 
     def shingles(self, words: int, characters: int | None = None) -> Hashes:
         """Hash each run of *words* tokens of each text, in order; of fewer, all together.

@@ -1,4 +1,4 @@
-"""Exact Jaccard similarity and containment of sets of shingles, the truth that sketches estimate.
+"""Exact Jaccard similarity of sets of shingles, the truth that sketches estimate.
 
 Broder, "On the resemblance and containment of documents" (1997). A set is an array of 64-bit hashes, in any
 order and with repetitions or without. An empty one is similar to nothing.
@@ -38,14 +38,9 @@ def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64
 
 def jaccard(a: ArrayLike, b: ArrayLike) -> float:
     """Return the share of all the elements of two sets (uint64[m], uint64[n]) that are in both."""
-    both, size_a, size_b = _sizes(a, b)
-    return both / max(size_a + size_b - both, 1)
-
-
-def containment(a: ArrayLike, b: ArrayLike) -> float:
-    """Return the share of the smaller of two sets (uint64[m], uint64[n]) that is in the other."""
-    both, *sizes = _sizes(a, b)
-    return both / max(min(sizes), 1)
+    one, other = row_of_hashes(a), row_of_hashes(b)
+    both = len(np.intersect1d(one, other))
+    return both / max(len(unique(one)) + len(unique(other)) - both, 1)
 
 
 def text_jaccard(a: str, b: str, *, words: int = 3) -> float:
@@ -56,9 +51,3 @@ def text_jaccard(a: str, b: str, *, words: int = 3) -> float:
 def character_jaccard(a: str, b: str, *, characters: int = 5) -> float:
     """Jaccard similarity of two texts by their shingles of that many *characters*."""
     return jaccard(character_shingles(a, characters), character_shingles(b, characters))
-
-
-def _sizes(a: ArrayLike, b: ArrayLike) -> tuple[int, int, int]:
-    """Return how many elements two sets have in common, and how many each has."""
-    one, other = unique(row_of_hashes(a)), unique(row_of_hashes(b))
-    return len(one) + len(other) - len(unique(np.concatenate((one, other)))), len(one), len(other)

@@ -15,13 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.arguments import require_number, require_whole, row_of_hashes
-from scrapy_neardup.errors import ConfigurationError
-
-from .hashing import MOST_SEEDS, mix, unique
+from .hashing import mix, unique
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
 #: The value of each component of a text without shingles.
 EMPTY = np.uint64(2**64 - 1)
@@ -30,27 +27,20 @@ _CHUNK = 1 << 14  # hash values at a time: 128 KB, which stays in the processor'
 
 
 class MinHash:
-    """*count* hash functions, drawn from *seed* (0 to 2³² - 1).
+    """*count* hash functions, drawn from *seed* (0 to 2³² - 1)."""
 
-    Raises `ConfigurationError` for a count below 1 and for another seed.
-    """
-
-    def __init__(self, count: int = 128, seed: int = 1) -> None:
-        require_whole("The number of hash functions", count, 1)
-        require_whole("A seed", seed, 0, MOST_SEEDS)
+    def __init__(self, count: int, seed: int) -> None:
         self.count = count
-        self.seed = seed
         # Mixed twice, so that neighbouring seeds have no functions in common.
         numbers = np.arange(1, count + 1, dtype=np.uint64)[:, np.newaxis]
         self._seeds = mix(mix(np.full((1, 1), seed, np.uint64)) + numbers)
 
-    def signature(self, hashes: ArrayLike) -> NDArray[np.uint64]:
+    def signature(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Return the least value of each function over *hashes* (uint64[m], any order); uint64[count]."""
-        row = row_of_hashes(hashes)
         minima = np.full(self.count, EMPTY)
         step = max(1, _CHUNK // self.count)
-        for start in range(0, len(row), step):
-            np.minimum(minima, mix(row[start : start + step] ^ self._seeds).min(axis=1), out=minima)
+        for start in range(0, len(hashes), step):
+            np.minimum(minima, mix(hashes[start : start + step] ^ self._seeds).min(axis=1), out=minima)
         return minima
 
 
@@ -81,30 +71,14 @@ def bottom_k_jaccard(sketch: NDArray[np.uint64], sketches: NDArray[np.uint64]) -
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Cut a signature into *bands* of *rows* components, at least *agree* of which make a candidate if equal.
-
-    Raises `ConfigurationError` unless ``bands >= agree >= 1`` and ``rows >= 1``.
-    """
+    """Cut a signature into *bands* of *rows* components, *agree* of which make a candidate if equal."""
 
     bands: int
     rows: int
     agree: int = 1
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.agree <= self.bands or self.rows < 1:
-            raise ConfigurationError(f"{self.agree} of {self.bands} bands of {self.rows} rows cannot agree.")
-
     def keys(self, signatures: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Hash each band of *signatures* (uint64[n, ≥ bands * rows]) with its number; uint64[bands, n].
-
-        Raises `ConfigurationError` for shorter signatures.
-        """
-        signatures = np.atleast_2d(signatures)
-        if signatures.shape[1] < self.bands * self.rows:
-            raise ConfigurationError(
-                f"{self.bands} bands of {self.rows} rows need {self.bands * self.rows} components: a "
-                f"signature has {signatures.shape[1]}."
-            )
+        """Hash each band of *signatures* (uint64[n, ≥ bands * rows]) with its number; uint64[bands, n]."""
         used = signatures[:, : self.bands * self.rows].reshape(len(signatures), self.bands, self.rows)
         numbers = np.arange(self.bands, dtype=np.uint64)[:, np.newaxis]
         keys = np.broadcast_to(numbers, (self.bands, len(signatures)))
@@ -117,18 +91,12 @@ class Bands:
 SUPER_SHINGLES = Bands(bands=6, rows=14, agree=2)
 
 
-def choose_bands(threshold: float, components: int = 128, miss_weight: float = 0.5) -> Bands:
-    """Choose how to cut a signature of *components*, so that it separates best at *threshold*.
+def choose_bands(threshold: float, components: int, miss_weight: float) -> Bands:
+    """Choose how to cut a signature of *components*, so that it separates best at *threshold* (0 to 1).
 
     The choice makes ``miss_weight * ∫ₜ¹ 1 - P(s) ds + (1 - miss_weight) * ∫₀ᵗ P(s) ds`` least, where P(s)
-    is how likely texts of similarity s share a band: the criterion of datasketch's ``MinHashLSH``. Raises
-    `ConfigurationError` for a threshold or weight that is not between 0 and 1, and for no components.
+    is how likely texts of similarity s share a band: the criterion of datasketch's ``MinHashLSH``.
     """
-    require_number("threshold", threshold)
-    require_number("miss_weight", miss_weight)
-    require_whole("components", components, 1)
-    if not 0 < threshold < 1 or not 0 <= miss_weight <= 1:
-        raise ConfigurationError(f"Not between 0 and 1: threshold {threshold}, miss_weight {miss_weight}.")
     layouts = [(b, r) for b in range(1, components + 1) for r in range(1, components // b + 1)]
     bands, rows = np.array(layouts).T[:, :, np.newaxis]
     nodes, weights = np.polynomial.legendre.leggauss(components // 2 + 1)

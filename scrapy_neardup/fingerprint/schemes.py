@@ -73,11 +73,9 @@ class Scheme(ABC):
         require_number("threshold", self.threshold)
         if self.tables not in LAYOUTS:
             raise ConfigurationError(f"tables is {self.tables}: use one of {sorted(LAYOUTS)}.")
-        most = LAYOUTS[self.tables].max_distance
-        if not 0 <= self.distance <= most:
+        if not 0 <= self.distance <= (most := LAYOUTS[self.tables].max_distance):
             raise ConfigurationError(
-                f"{self.tables} tables find fingerprints within 0 to {most} bits, not {self.distance}: "
-                "use a distance in that range."
+                f"distance is {self.distance}: use 0 to {most}, which {self.tables} tables find."
             )
         if not 0 < self.threshold < 1:
             raise ConfigurationError(f"threshold is {self.threshold}: use a similarity between 0 and 1.")
@@ -158,15 +156,16 @@ class Anchored(SimHash):
         return super().agrees(pairs) | (pairs.shared > 0)
 
 
-class Banded(Scheme):
-    """Texts of which enough bands of a MinHash signature are equal."""
+class SuperShingles(Scheme):
+    """84 min-hashes in 6 groups of 14, two of which are equal (Broder, CPM 2000)."""
 
-    components: ClassVar[int] = COMPONENTS
+    name = "supershingles"
+    components: ClassVar[int] = SUPER_SHINGLES.bands * SUPER_SHINGLES.rows
 
-    @property
-    @abstractmethod
+    @cached_property
     def bands(self) -> Bands:
-        """How the signature is cut."""
+        """How the signature of `components` is cut, of which enough bands are equal."""
+        return SUPER_SHINGLES
 
     @property
     def keys(self) -> int:
@@ -195,18 +194,11 @@ class Banded(Scheme):
         return pairs.shared >= self.bands.agree
 
 
-class SuperShingles(Banded):
-    """84 min-hashes in 6 groups of 14, two of which are equal (Broder, CPM 2000)."""
-
-    name = "supershingles"
-    bands = SUPER_SHINGLES
-    components = SUPER_SHINGLES.bands * SUPER_SHINGLES.rows
-
-
-class MinHashBands(Banded):
+class MinHashBands(SuperShingles):
     """Texts that share a band of a MinHash of 128 functions, and of whose components *threshold* agree."""
 
     name = "minhash"
+    components = COMPONENTS
     record = (("components", f"({COMPONENTS},)<u4"),)
 
     @cached_property

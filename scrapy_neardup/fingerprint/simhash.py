@@ -29,7 +29,7 @@ _CHUNK = 8192
 # Weights are whole multiples of 1/4096, so that their sums are exact in any order, on any machine.
 _WEIGHT_UNIT = 4096
 _WEIGH: dict[str, Callable[[NDArray[np.int64]], NDArray[Any]]] = {
-    "tf": lambda counts: counts,
+    "tf": np.asarray,
     "sqrt": np.sqrt,
     "log": lambda counts: 1 + np.log(counts),
     "set": np.ones_like,

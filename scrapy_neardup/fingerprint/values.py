@@ -6,6 +6,7 @@ of a page with more the same sample as of every other one.
 
 from __future__ import annotations
 
+import struct
 from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import regex
 
-from .hashing import Hashes, below, by_text, constant, mix
+from .hashing import Hashes, below, constant, mix
 from .normalise import fold_letters
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _HOURS = regex.compile(
 )
 _TOKENS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 _SHORT, _BEFORE, _FIRST = constant(48), constant(3), constant(1 << 63)
-_ROW = 1 << 16  # values of 16 bits
 
 
 class Others(NamedTuple):
@@ -55,20 +55,11 @@ class Others(NamedTuple):
         return np.minimum(self.added, self.lacking)
 
 
-def pack(*kinds: tuple[Hashes, int]) -> list[list[bytes]]:
-    """Pack of each of *kinds* of values, and so many of each text, the upper 16 bits of the greatest."""
-    values, bounds = Hashes.of([each for hashes, _ in kinds for each in hashes.each()])
-    rows = by_text((values >> _SHORT).view(np.int64), bounds, _ROW)
-    rows.sort()
-    new = np.ones(len(rows), np.bool_)
-    np.not_equal(rows[1:], rows[:-1], out=new[1:])
-    rows = rows[new]
-    ends = (2 * (len(rows) - rows.searchsorted(np.arange(0, len(bounds) * _ROW, _ROW)))).tolist()
-    data = rows[::-1].astype("<u2").tobytes()  # the greatest first
-    parts = iter([data[stop:start] for start, stop in pairwise(ends)])
-    return [
-        [next(parts)[: 2 * most].ljust(2 * most, b"\0") for _ in hashes.bounds[1:]] for hashes, most in kinds
-    ]
+def pack(hashes: Hashes, most: int) -> list[bytes]:
+    """Pack the upper 16 bits of the greatest of the *hashes* of each text, *most* of them."""
+    values = (hashes.values >> _SHORT).tolist()
+    kept = [sorted({*values[start:stop]})[: -most - 1 : -1] for start, stop in pairwise(hashes.bounds)]
+    return [struct.pack(f"<{most}H", *each, *bytes(most - len(each))) for each in kept]
 
 
 def compare(new: NDArray[np.uint16], stored: NDArray[np.uint16]) -> Others:

@@ -1,8 +1,7 @@
 """Walls: pages in place of the page asked for, such as captchas, cookie notices, log-in forms and soft 404s.
 
-Walls repeat by nature, so they must not count as copies. A short text that is met again is one if it has a
-phrase that walls have, see `is_wall`; or else if it is met under many URLs, see `matching.counters`. A text
-that is met once is never one, whatever it speaks of.
+They repeat by nature, so a short text that has a phrase of walls and is met again is no copy. Others are told
+by how many URLs they are met under, see `matching.counters`.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def test_parts_of_a_signature_are_made_of_the_same_tokens() -> None:
     tokens = tokenise(normalise(text))
     hashes = hash_tokens(tokens)
     assert (signature.sketch, signature.shingles) == sketch(shingle(hashes, 5))
-    assert [[signature.numbers]] == pack((Hashes.of([hashes[tokens.numbers]]), NUMBERS))
+    assert [signature.numbers] == pack(Hashes.of([hashes[tokens.numbers]]), NUMBERS)
     assert np.count_nonzero(np.frombuffer(signature.numbers, "<u2")) == len({"1200", "37", "12", "9", "1st"})
     least = np.frombuffer(signature.keys, "<u8")
     assert set(least.tolist()) <= set(shingle(hashes, 8).tolist())

@@ -1,4 +1,4 @@
-"""Exact Jaccard similarity and containment are those of Python's sets."""
+"""Exact Jaccard similarity is that of Python's sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scrapy_neardup.fingerprint.jaccard import (
     character_jaccard,
     character_shingles,
-    containment,
     jaccard,
     text_jaccard,
     word_shingles,
@@ -29,9 +28,7 @@ def ratio(part: float, whole: float) -> float:
 @given(bags, bags)
 def test_sets_by_definition(a: list[int], b: list[int]) -> None:
     x, y = np.array(a, np.uint64), np.array(b, np.uint64)
-    both, either = set(a) & set(b), set(a) | set(b)
-    assert jaccard(x, y) == jaccard(y, x) == ratio(len(both), len(either))
-    assert containment(x, y) == containment(y, x) == ratio(len(both), min(len(set(a)), len(set(b))))
+    assert jaccard(x, y) == jaccard(y, x) == ratio(len(set(a) & set(b)), len(set(a) | set(b)))
 
 
 @given(texts, texts, st.integers(1, 5))

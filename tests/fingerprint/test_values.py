@@ -91,7 +91,7 @@ def test_values_are_compared_as_sets_in_the_range_that_both_have_kept(
     new: set[int], stored: list[set[int]], most: int
 ) -> None:
     hashes = Hashes.of([np.array([*values], np.uint64) << np.uint64(48) for values in (new, *stored)])
-    one, two = pack((hashes, most), (hashes, 99))
+    one, two = pack(hashes, most), pack(hashes, 99)
     assert {len(each) for each in one} == {2 * most}
     assert [{*np.frombuffer(each, "<u2").tolist()} - {0} for each in two] == [new, *stored]
     values = np.frombuffer(b"".join(one), "<u2").reshape(-1, most)
