@@ -73,9 +73,10 @@ class Scheme(ABC):
         require_number("threshold", self.threshold)
         if self.tables not in LAYOUTS:
             raise ConfigurationError(f"tables is {self.tables}: use one of {sorted(LAYOUTS)}.")
-        if not 0 <= self.distance <= (most := LAYOUTS[self.tables].max_distance):
+        most = LAYOUTS[self.tables].max_distance
+        if not 0 <= self.distance <= most:
             raise ConfigurationError(
-                f"distance is {self.distance}: use 0 to {most}, which {self.tables} tables find."
+                f"distance is {self.distance}: use 0 to {most}, as {self.tables} tables find these."
             )
         if not 0 < self.threshold < 1:
             raise ConfigurationError(f"threshold is {self.threshold}: use a similarity between 0 and 1.")
