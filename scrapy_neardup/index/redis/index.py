@@ -14,8 +14,7 @@ from scrapy_neardup.index.protocol import Found, Stored
 from scrapy_neardup.index.reservation import LeasedDocument, Leases, Reservation
 from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
 
-from .layout import GROUP, NEAR_BYTES, unpack_keys, unpack_numbers
-from .scripts import Call
+from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Probe, compared
 from .server import Address, Server
 from .store import BATCH, RETRY_SECONDS, Store, open_header
 
@@ -58,12 +57,13 @@ class Wanted(NamedTuple):
 class Looked(NamedTuple):
     """What one look has met, when the number *newest* was the last one that was given to a document."""
 
-    met: dict[Wanted, list[Matches]]
+    #: By position of what was wanted; a document may come several times.
+    met: Matches
     newest: int
     #: The buckets where somebody else may file what would be met.
     buckets: set[bytes]
-    #: The keys of which not all was read.
-    cut: set[Wanted]
+    #: Positions of what was wanted of which not all was read.
+    cut: set[int]
 
 
 class RedisIndex:
@@ -156,66 +156,53 @@ class RedisIndex:
         Returned besides: keys, with their families, that so many have that no more need to be filed.
         """
         keys = self.store.layout.keys(document)
-        asked = [[Wanted(each.family, key, each.distance) for key in keys[each.family]] for each in lookups]
-        looked = self._look([each for some in asked for each in some], MOST_BYTES)
+        wanted = [Wanted(each.family, key, each.distance) for each in lookups for key in keys[each.family]]
+        looked = self._look(wanted, MOST_BYTES)
         crowded: set[tuple[int, int]] = set()
-        found = []
-        for (family, _, most, nearest, _), wanted in zip(lookups, asked, strict=True):
-            counts: Counter[int] = Counter()
-            for each in wanted:
-                numbers = {number for part in looked.met.get(each, ()) for number in part.document.tolist()}
-                if most and len(numbers) > CAP + most:
-                    crowded.add((family, each.key))
-                if not most or len(numbers) <= most:
-                    counts.update(numbers)
-            if nearest and len(wanted) == 1 and not self.header.families[family].equal:
-                met = closest(looked.met.get(wanted[0], ()), nearest)
+        found, end = [], 0
+        for family, _, most, nearest, _ in lookups:
+            rows = range(end, end := end + len(keys[family]))
+            met = looked.met
+            if len(met.query):  # with most there are none
+                met = met.take((met.query >= rows.start) & (met.query < rows.stop))
+            if nearest and len(rows) == 1 and not self.header.families[family].equal:
+                part = closest((met,), nearest)
             else:
-                met = most_shared(counts, nearest)
-            found.append(met._replace(narrowed=not looked.cut.isdisjoint(wanted)))
+                counts: Counter[int] = Counter()
+                for row in dict.fromkeys(met.query.tolist()):
+                    numbers = {*met.document[met.query == row].tolist()}
+                    if most and len(numbers) > CAP + most:
+                        crowded.add((family, wanted[row].key))
+                    if not most or len(numbers) <= most:
+                        counts.update(numbers)
+                part = most_shared(counts, nearest)
+            found.append(part._replace(narrowed=not looked.cut.isdisjoint(rows)))
         return looked, found, crowded
 
     def _look(self, wanted: Sequence[Wanted], most: int) -> Looked:
-        """Read the buckets of keys, of each the last bytes, *most* of them."""
-        if not wanted:
-            self.flush()
-            return Looked({}, 0, set(), set())
-        store, equal = self.store, [family.equal for family in self.header.families]
+        """Read the buckets of keys, of those of fingerprints the last bytes, *most* of them."""
+        store, prefix, families = self.store, self.address.prefix, self.header.families
         while True:
-            probes = [
-                (each, generation, place)
-                for each in sorted(wanted, key=lambda each: not equal[each.family])
-                for generation in store.generations
-                for place in store.layout.places(*each, generation)
-            ]
-            tags = [place.entry for each, _, place in probes if equal[each.family]]
-            names = [place.bucket for _, _, place in probes]
+            near: list[Probe] = []
+            equal: list[Probe] = []
+            for row, (family, key, distance) in enumerate(wanted):
+                kind = equal if families[family].equal else near
+                for generation in store.generations:
+                    places = store.layout.places(family, key, distance, generation)
+                    kind += [Probe(row, distance, generation, place) for place in places]
             # What this process has settled goes along, and is seen.
-            looking = Call("look", names, [len(tags), *tags, most])
-            ((newest, known, oldest, *parts),) = store.run(looking, reads=True)
+            names = (*(prefix + name for name in (b"n", b"g", b"o")), *(each.place.bucket for each in equal))
+            (newest, known, oldest, *parts), *ends = store.read(
+                ("MGET", *names), *(("GETRANGE", each.place.bucket, -most, -1) for each in near)
+            )
             if store.learn(known):
                 break
-        looked = Looked({}, int(newest), set(), set())
-        for (each, generation, place), data in zip(probes, parts, strict=True):
-            if generation == store.generations[-1]:  # nothing new comes into an earlier one
-                looked.buckets.add(place.bucket)
-            if not data:  # so it is with most
-                continue
-            if equal[each.family]:
-                numbers = unpack_numbers(data, generation)
-                bits = np.zeros(len(numbers), np.uint8)
-            else:
-                numbers = unpack_numbers(data, generation, NEAR_BYTES)
-                bits = np.bitwise_count(unpack_keys(data) ^ np.uint64(int.from_bytes(place.entry, "little")))
-                if len(data) == most:
-                    looked.cut.add(each)
-            (rows,) = ((bits <= place.within) & (numbers >= int(oldest or 0))).nonzero()
-            if len(rows):
-                bits = bits[rows] + np.uint8(each.distance - place.within)
-                looked.met.setdefault(each, []).append(
-                    Matches(np.zeros(len(rows), np.int64), numbers[rows], bits)
-                )
-        return looked
+        last = store.generations[-1]  # nothing new comes into an earlier one
+        buckets = {each.place.bucket for each in (*near, *equal) if each.generation == last}
+        since = int(oldest or 0)
+        met = [compared(near, ends, NEAR_BYTES, since), compared(equal, parts, EQUAL_BYTES, since)]
+        cut = {each.row for each, data in zip(near, ends, strict=True) if len(data) == most}
+        return Looked(_joined(met), int(newest), buckets, cut)
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
         """Return those documents that are there of what lookups have *met*."""
@@ -244,8 +231,7 @@ class RedisIndex:
         for start in range(0, len(keys), BATCH):
             some = keys[start : start + BATCH]
             wanted = [Wanted(family, key, distance) for key in some[kind.has(some)].tolist()]
-            met = _joined([part for parts in self._look(wanted, MAX_BYTES).met.values() for part in parts])
-            known = self.store.fetch(np.unique(met.document).tolist())
+            known = self.store.fetch(np.unique(self._look(wanted, MAX_BYTES).met.document).tolist())
             numbers, theirs = np.array(known.numbers, np.int64), known.documents.keys[rows]
             for query in np.flatnonzero(kind.has(some)).tolist() if len(numbers) else ():
                 bits = np.bitwise_count(theirs ^ some[query])
@@ -282,12 +268,10 @@ class RedisIndex:
         if not self._closing.is_set():
             self.store.drain()
             prefix = self.address.prefix
-            seconds, microseconds = self.server.call("TIME")
-            now = seconds * 1000 + microseconds // 1000
             stored = {
                 "documents": int(self.server.call("GET", prefix + b"count") or 0)
                 - self.server.call("ZCARD", prefix + b"p"),
-                "pending": self.server.call("ZCOUNT", prefix + b"p", now, "+inf"),
+                "pending": self.server.call("ZCOUNT", prefix + b"p", self.store.now(), "+inf"),
             }
         return stored | {
             "backlog": len(self.store.settled),
@@ -406,10 +390,10 @@ def find_problems(index: RedisIndex) -> Iterator[str]:
             for place in store.layout.filed(documents.take(slice(row, row + 1)), store.generation_of(number))
         ]
         buckets = list(dict.fromkeys(place.bucket for _, place in places))
-        ((_, _, _, *parts),) = store.run(Call("look", buckets, [0, MAX_BYTES]))
+        (parts,) = store.read(("MGET", *buckets)) if buckets else ((),)
         contents = dict(zip(buckets, parts, strict=True))
         for number, (name, entry, _) in places:
-            data, width = contents[name], len(entry) + 4
+            data, width = contents[name] or b"", len(entry) + 4
             filed = [data[at : at + width] for at in range(0, len(data), width)]
             if len(data) % width:
                 yield f"the bucket {name.hex()} was cut"

@@ -27,11 +27,10 @@ import numpy as np
 from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.index.reservation import MOST_NOTE
+from scrapy_neardup.index.search import NO_MATCHES, Matches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
 
@@ -44,9 +43,8 @@ GROUP = 128
 NEAR_BITS, EQUAL_BITS = 14, 15
 #: Bytes of an entry: the last 7 of a fingerprint's permuted key, or 2 of a hash, and 4 of the number.
 NEAR_BYTES, EQUAL_BYTES = 11, 6
-#: Bits of a permuted key that an entry has, and the mask of them.
+#: Bits of a permuted key that an entry has.
 REST_BITS = 56
-REST = 2**REST_BITS - 1
 #: Keys that have to be equal share the buckets of one table, beyond those of fingerprints.
 _EQUAL_TABLE = 0xFFFF
 #: They are spread by this odd number: those of anchors are the least of many, so all small.
@@ -92,8 +90,19 @@ class Place(NamedTuple):
     bucket: bytes
     #: The entry but for the number.
     entry: bytes
-    #: In how many bits entries may differ from it.
-    within: int
+    #: In how many bits the bucket's keys differ from the key that is looked up, in those that entries lack.
+    flipped: int = 0
+
+
+class Probe(NamedTuple):
+    """A place where a key is looked up."""
+
+    #: Position of the key among those that are looked up.
+    row: int
+    #: In how many bits it may differ.
+    distance: int
+    generation: Generation
+    place: Place
 
 
 class Layout:
@@ -134,7 +143,7 @@ class Layout:
             # The same key of another family lies elsewhere.
             spread, bits = (key ^ family << 56) * _SPREAD & _ALL, EQUAL_BITS + generation.more
             tag = (spread >> 48 - bits & 0xFFFF).to_bytes(2, "little")
-            return (Place(self._bucket(_EQUAL_TABLE, generation, spread >> 64 - bits), tag, 0),)
+            return (Place(self._bucket(_EQUAL_TABLE, generation, spread >> 64 - bits), tag),)
         bits = min(NEAR_BITS + generation.more, *tables.prefix_bits)
         # A bit of the prefix may differ: those that an entry lacks are in the name. Several flips may lead to
         # the same bucket.
@@ -142,8 +151,8 @@ class Layout:
             dict.fromkeys(
                 Place(
                     self._bucket(table, generation, (permuted ^ flip) >> 64 - bits),
-                    (permuted & REST).to_bytes(7, "little"),
-                    distance - (flip >> REST_BITS).bit_count(),
+                    (permuted % 2**REST_BITS).to_bytes(7, "little"),
+                    (flip >> REST_BITS).bit_count(),
                 )
                 for table, permuted, flips in zip(
                     range(first, first + len(tables)),
@@ -194,22 +203,38 @@ class Layout:
             raise damaged("a document that was cut") from None
 
 
-def unpack_numbers(data: bytes, generation: Generation, width: int = 4) -> NDArray[np.int64]:
-    """Return the numbers at the ends of entries of *width* bytes, int64[n]. Raises `IndexCorrupted`."""
-    if len(data) % width:
+def compared(
+    probes: Sequence[Probe], contents: Sequence[bytes | None], width: int, since: int = 0
+) -> Matches:
+    """Compare *probes* with the entries of *width* bytes in the *contents* of their buckets, one each.
+
+    Returns positions, numbers from *since* on, and distances. Raises `IndexCorrupted`.
+    """
+    full = [(*probe, data) for probe, data in zip(probes, contents, strict=True) if data]
+    if not full:
+        return NO_MATCHES
+    rows, distances, generations, places, data = zip(*full, strict=True)
+    sizes = [len(each) for each in data]
+    if any(size % width for size in sizes):
         raise damaged("a bucket that was cut")
-    ends = np.frombuffer(data, np.uint8).reshape(-1, width)[:, -4:]
-    # Of the numbers these are the last 32 bits: a generation has fewer.
-    low = np.ascontiguousarray(ends).view("<u4")[:, 0] - np.uint32(generation.start & 0xFFFFFFFF)
-    numbers: NDArray[np.int64] = low.astype(np.int64) + generation.start
-    return numbers
-
-
-def unpack_keys(data: bytes) -> NDArray[np.uint64]:
-    """Return the last `REST_BITS` of the keys of whole entries of fingerprints: uint64[n]."""
-    rows = np.frombuffer(data, np.uint8).reshape(-1, NEAR_BYTES)[:, :8]
-    keys: NDArray[np.uint64] = np.ascontiguousarray(rows).view("<u8")[:, 0] & np.uint64(REST)
-    return keys
+    counts = np.array(sizes) // width
+    entries = np.frombuffer(b"".join(data), np.uint8).reshape(-1, width)
+    asked = np.array([int.from_bytes(place.entry, "little") for place in places], np.uint64)
+    keys = np.zeros((len(entries), 8), np.uint8)
+    keys[:, : width - 4] = entries[:, :-4]
+    bits = np.bitwise_count(keys.view("<u8")[:, 0] ^ asked.repeat(counts))
+    within = np.array(distances) - [place.flipped for place in places]
+    (near,) = (bits <= within.repeat(counts)).nonzero()
+    if not len(near):  # so it is with most
+        return NO_MATCHES
+    probe = np.arange(len(full)).repeat(counts)[near]
+    # Of the numbers the last 32 bits stand there: a generation has fewer.
+    start = np.array([each.start for each in generations])[probe]
+    low = np.ascontiguousarray(entries[near, -4:]).view("<u4")[:, 0]
+    numbers = start + (low - start & 0xFFFFFFFF)
+    apart = bits[near] + (np.array(distances) - within)[probe].astype(np.uint8)
+    met = Matches(np.array(rows)[probe], numbers, apart)
+    return met.take(numbers >= since)
 
 
 def damaged(what: str) -> IndexCorrupted:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable, IndexUnavailable
 
-from .scripts import DIGEST, SCRIPT
+from .scripts import SCRIPT
 
 try:
     import redis
@@ -39,7 +39,9 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    Command = tuple[bytes | str | int, ...]
 
 logger = logging.getLogger(__name__)
 
@@ -161,48 +163,64 @@ class Server:
         #: Calls that failed, and calls that were not made because others had failed.
         self.failed = self.skipped = 0
 
-    def call(self, *command: bytes | str | int, anyway: bool = False) -> Any:
-        """Send one *command*; return its answer, in which errors of steps are an `IndexUnavailable` each.
+    def call(self, *command: bytes | str | int) -> Any:
+        """Send one *command*; return its answer."""
+        (answer,) = self.send([command])
+        if isinstance(answer, IndexUnavailable):
+            raise answer
+        return answer
+
+    def send(self, commands: Sequence[Command], *, anyway: bool = False) -> list[Any]:
+        """Send *commands* at once; return the answer, or an `IndexUnavailable`, of each and in each.
 
         With *anyway* the server is asked although others have just failed.
         """
         if not anyway and self._failures >= FAILURES and time.monotonic() < self._closed_until:
             self.skipped += 1
-            raise IndexUnavailable(f"The index {self.address.shown} does not answer; it is tried again soon.")
+            away = f"The index {self.address.shown} does not answer; it is tried again soon."
+            return [IndexUnavailable(away)] * len(commands)
+        before = self.failed
         try:
-            answer = self._execute(command)
+            answers = [self._readable(each) for each in self._execute(commands)]
         except (RedisError, RedisClusterException, OSError) as error:
             self._leave_cluster()
-            raise self._failed(error) from error
-        whole = True
-        if isinstance(answer, list):
-            whole = not any(isinstance(each, Exception) for each in answer)
-            answer = [self._failed(each) if isinstance(each, Exception) else each for each in answer]
-        self._failures = 0
-        if self._said and whole:
+            answers = [self._failed(error)] * len(commands)
+        # A server that has lost the index is there: it is given it again at once.
+        if any(not isinstance(each, IndexUnavailable) or isinstance(each, IndexGone) for each in answers):
+            self._failures = 0
+        else:
+            self._failures += 1
+            doublings = min(max(self._failures - FAILURES, 0), 10)
+            self._closed_until = time.monotonic() + self._backoff.compute(doublings)
+        if self._said and self.failed == before:
             self._said = False
             logger.warning("The index %s is in use again.", self.address.shown)
-        return answer
-
-    def run(self, *arguments: bytes | str | int, anyway: bool = False) -> list[Any]:
-        """Run the script; return the answer, or an `IndexUnavailable`, of each step."""
-        return self.call("EVALSHA", DIGEST, *arguments, anyway=anyway)  # type: ignore[no-any-return]
+        return answers
 
     def close(self) -> None:
         """Close the connections."""
         if self._connected is not None:
             self._connected.close()
 
-    def _execute(self, command: tuple[bytes | str | int, ...]) -> Any:
-        try:
-            return self._client().execute_command(*command)  # type: ignore[no-untyped-call]
-        except MovedError:
-            if not self._leave_cluster():
-                raise
+    def _execute(self, commands: Sequence[Command]) -> list[Any]:
+        while True:
+            pipeline = self._client().pipeline(transaction=False)
+            for command in commands:
+                pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
+            answers = pipeline.execute(raise_on_error=False)
+            kinds = {*map(type, answers)}
+            if NoScriptError in kinds and commands[0][0] == "EVALSHA":
+                # The server is new, or has forgotten its scripts.
+                commands = [("EVAL", SCRIPT, *commands[0][2:]), *commands[1:]]
             # A replica has taken over, or the slot was given to another node.
-            return self._client().execute_command(*command)  # type: ignore[no-untyped-call]
-        except NoScriptError:  # the server is new, or has forgotten its scripts
-            return self._execute(("EVAL", SCRIPT, *command[2:]))
+            elif MovedError not in kinds or not self._leave_cluster():
+                return answers
+
+    def _readable(self, answer: Any) -> Any:
+        """Return an *answer* in which errors are an `IndexUnavailable` each."""
+        if isinstance(answer, list):
+            return [self._readable(each) for each in answer]
+        return self._failed(answer) if isinstance(answer, Exception) else answer
 
     def _client(self) -> redis.Redis:
         """Return the client of the server, or of the node of a cluster that has the index."""
@@ -226,7 +244,7 @@ class Server:
             return True
 
     def _failed(self, error: BaseException) -> IndexUnavailable:
-        """Count a failure, say so once; after several open the circuit. Returns what to raise."""
+        """Count a failure, say so once; return what to raise."""
         # What a node has answered for which the client library has found no cluster.
         while isinstance(error, RedisClusterException) and (cause := error.__cause__ or error.__context__):
             error = cause
@@ -235,11 +253,6 @@ class Server:
         text = "no Sentinel names a server that is written to" if unknown else str(error)
         kind = IndexGone if GONE in text else IndexUnavailable
         self.failed += 1
-        # A server that has lost the index is there: it is given it again at once.
-        self._failures = 0 if kind is IndexGone else self._failures + 1
-        if self._failures >= FAILURES:
-            doublings = min(self._failures - FAILURES, 10)
-            self._closed_until = time.monotonic() + self._backoff.compute(doublings)
         unavailable = kind(f"The index {self.address.shown} cannot be used ({text}): {_remedy(error)}")
         unavailable.__cause__ = error
         if not self._said:

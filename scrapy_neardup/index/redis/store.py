@@ -6,15 +6,17 @@ import json
 import threading
 import time
 from bisect import bisect_right
+from collections import deque
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.reservation import Lease
 
-from .layout import NEAR_BITS, VERSION, Generation, Layout
-from .scripts import Call, packed
+from .layout import GROUP, NEAR_BITS, VERSION, Generation, Layout
+from .scripts import DIGEST, Call, packed
 from .server import IndexGone, require_fit
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Documents
 
     from .layout import Place
-    from .server import Server
+    from .server import Command, Server
 
 #: Documents sent or asked for at a time.
 BATCH = 512
@@ -138,10 +140,19 @@ class Known(NamedTuple):
         return self.documents.take(slice(row, row + 1))
 
 
+class Asked(NamedTuple):
+    """What a thread asks for, and the answers once there are any."""
+
+    calls: Sequence[Call]
+    commands: Sequence[Command]
+    answers: list[Any]
+
+
 class Store:
     """The documents of an index; those older than *window* seconds vanish, unless it is 0.
 
-    Calls are made one by one, along with what was settled. All but `settle` raise `IndexUnavailable`.
+    What threads ask for at a time goes in one round trip, along with what was settled. All but `settle` raise
+    `IndexUnavailable`.
     """
 
     def __init__(self, server: Server, header: Header, window: float) -> None:
@@ -152,10 +163,13 @@ class Store:
         self._window = round(window * 1000)
         #: Held for a moment, and held by the thread that makes calls.
         self._lock, self._turn = threading.Lock(), threading.Lock()
+        self._waiting: deque[Asked] = deque()
         #: What was confirmed or released and is not yet written.
         self.settled: list[Write] = []
         #: Whether the server is asked although others have just failed.
         self._anyway = False
+        #: Milliseconds that the server's clock is ahead of `time.monotonic`.
+        self._ahead = 0.0
         #: Documents that were to be kept and were given up.
         self.lost = 0
         #: The generations as the server has them, and as they are: the next document is of the last.
@@ -165,16 +179,36 @@ class Store:
 
     # Making calls
 
-    def run(self, *calls: Call, reads: bool = False) -> list[Any]:
-        """Make *calls*; return their answers. If they only read, these show all that was settled before."""
+    def run(self, *calls: Call) -> list[Any]:
+        """Make *calls*; return their answers."""
+        return self._ask(calls, ())
+
+    def read(self, *commands: Command) -> list[Any]:
+        """Send *commands* that only read; return their answers, which show all that was settled before."""
+        return self._ask((), commands)
+
+    def _ask(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
+        """Wait for a turn; whoever has it asks for all who wait."""
+        mine = Asked(calls, commands, [])
+        self._waiting.append(mine)
         with self._turn:
-            answers, _, follows = self._round(calls)
-            while follows and reads:  # the answers lack what had to be written because of a write
-                answers, _, follows = self._round(calls)
-        for answer in answers:
+            if not mine.answers:
+                self._answer([self._waiting.popleft() for _ in range(len(self._waiting))])
+        for answer in mine.answers:
             if isinstance(answer, Exception):
                 raise answer
-        return answers
+        return mine.answers
+
+    def _answer(self, every: Sequence[Asked]) -> None:
+        """Put in the answers to *every* one. Needs the turn."""
+        commands = [command for each in every for command in each.commands]
+        answers, _, follows = self._round([call for each in every for call in each.calls], commands)
+        made, read = iter(answers), answers[len(answers) - len(commands) :]
+        while follows and commands:  # the answers lack what had to be written because of a write
+            read, _, follows = self._round((), commands)
+        reads = iter(read)
+        for each in every:
+            each.answers.extend([*islice(made, len(each.calls)), *islice(reads, len(each.commands))])
 
     def settle(self, *writes: Write) -> None:
         """Have *writes* made, in their order, before what is asked later; do not wait for that."""
@@ -184,7 +218,7 @@ class Store:
     def write(self) -> Exception | None:
         """Write what was settled; return why something of it is not written, and waits."""
         with self._turn:
-            return self._round(())[1]
+            return self._round((), ())[1]
 
     def drain(self) -> None:
         """Return once all that was settled is written. Raises if it cannot be."""
@@ -212,16 +246,18 @@ class Store:
                     f"will pass: {', '.join(left[:NAMED])}{more}. {failure}"
                 ) from failure
 
-    def _round(self, calls: Sequence[Call]) -> tuple[list[Any], Exception | None, bool]:
-        """Make what is settled and *calls*. Needs the turn.
+    def _round(
+        self, calls: Sequence[Call], commands: Sequence[Command]
+    ) -> tuple[list[Any], Exception | None, bool]:
+        """Make what is settled and *calls*, and send *commands*. Needs the turn.
 
         Returns the answers, the error of a write that is made again later, and whether more writes follow.
         """
         writes = self.settled
         try:
-            answers = self._send([*(write.call for write in writes), *calls])
+            answers = self._send([*(write.call for write in writes), *calls], commands)
         except Exception as error:  # noqa: BLE001  # the writes wait; who asks is told
-            answers = [error] * (len(writes) + len(calls))
+            answers = [error] * (len(writes) + len(calls) + len(commands))
         failure, follows = None, False
         left: list[Write] = []
         for write, answer in zip(writes, answers, strict=False):
@@ -237,20 +273,34 @@ class Store:
             self.settled = [*left, *self.settled[len(writes) :]]
         return answers[len(writes) :], failure, follows
 
-    def _send(self, calls: Sequence[Call]) -> list[Any]:
-        """Make *calls*; return their answers, or errors."""
+    def _send(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
+        """Make *calls*, then send *commands*; return their answers, or errors."""
         answers: list[Any] = []
-        for start in range(0, len(calls), STEPS):
-            run = packed(self.header.uuid, self.prefix, calls[start : start + STEPS])
+        for start in range(0, len(calls) or len(commands[:1]), STEPS):
+            some = calls[start : start + STEPS], commands if start + STEPS >= len(calls) else ()
             try:
-                with suppress(IndexGone):
-                    answers += self.server.run(*run, anyway=self._anyway)
-                    continue
+                answers += self._send_some(*some)
+            except IndexGone:
                 self._restore()
-                answers += self.server.run(*run, anyway=self._anyway)
-            except IndexUnavailable as error:
-                return answers + [error] * (len(calls) - start)
+                answers += self._send_some(*some)
         return answers
+
+    def _send_some(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
+        """Send what goes at once. Raises `IndexGone`."""
+        sent: list[Command] = [("GET", self.prefix + b"id"), ("TIME",), *commands] if commands else []
+        if calls:
+            sent.insert(0, ("EVALSHA", DIGEST, *packed(self.header.uuid, self.prefix, calls)))
+        got = self.server.send(sent, anyway=self._anyway)
+        made = got.pop(0) if calls else []
+        if commands:
+            identity, clock, *got = got
+            if isinstance(clock, tuple):
+                self._ahead = clock[0] * 1000 + clock[1] / 1000 - time.monotonic() * 1000
+            if isinstance(identity, bytes | None) and identity != self.header.uuid.encode():
+                made = IndexGone(f"The index {self.server.address.shown} is gone, or another one is there.")
+        if isinstance(made, IndexGone):
+            raise made
+        return [made] * len(calls) + got if isinstance(made, Exception) else made + got
 
     def _restore(self) -> None:
         """Begin an empty index: the server has lost this one. Raises `Replaced` if another one is there."""
@@ -273,7 +323,7 @@ class Store:
 
     def learn_generations(self) -> None:
         """Ask the server which generations there are."""
-        self.learn(self.server.call("GET", self.prefix + b"g"))
+        self.learn(*self.read(("GET", self.prefix + b"g")))
 
     def generation_of(self, number: int) -> Generation:
         """Return the generation that has or had the document with a *number*."""
@@ -298,9 +348,10 @@ class Store:
         if places is None:
             places = self.layout.filed(document, self.generations[-1])
         buckets = [place.bucket for place in places]
-        value, lease = self.layout.pack(document), round(lease_seconds * 1000)
-        arguments: list[bytes | str | int] = [value, lease, self._window, self._known, newest]
-        arguments += [place.entry for place in places]
+        now = self.now()
+        ends = now + round(lease_seconds * 1000) if lease_seconds else 0
+        arguments: list[bytes | str | int] = [self.layout.pack(document), ends, now, self._window]
+        arguments += [self._known, newest, *(place.entry for place in places)]
         return Call("file", [*buckets, *{*looked_up}.difference(buckets)], arguments)
 
     def file(self, documents: Sequence[Documents]) -> list[int]:
@@ -315,14 +366,16 @@ class Store:
     def confirmation(self, number: int, document: Documents) -> Write:
         """Return the write that keeps a pending *document*, one row with its note."""
         value = self.layout.pack(document) if document.notes[0] else b""
-        return Write(Call("confirm", (), (number, _start(document), value)), document)
+        group, slot = self._place(number)
+        return Write(Call("confirm", (group,), (number, slot, _start(document), value)), document)
 
     def removal(self, number: int, document: Documents, *, if_lapsed: bool = False) -> Write:
         """Return the write that removes a *document*, one row, unless its number is another one's by now."""
         places = self.layout.filed(document, self.generation_of(number))
-        entries = (place.entry for place in places)
-        buckets = [place.bucket for place in places]
-        return Write(Call("remove", buckets, [number, _start(document), int(if_lapsed), *entries]))
+        low, (group, slot) = (number & 0xFFFFFFFF).to_bytes(4, "little"), self._place(number)
+        arguments: list[bytes | str | int] = [number, slot, _start(document), self.now() if if_lapsed else 0]
+        arguments += [place.entry + low for place in places]
+        return Write(Call("remove", [group, *(place.bucket for place in places)], arguments))
 
     def fetch(self, numbers: Sequence[int]) -> Known:
         """Return those of the documents *numbers*, ascending, that are there, with all that is stored."""
@@ -331,33 +384,47 @@ class Store:
         leases: list[Lease] = []
         for start in range(0, len(numbers), BATCH):
             some = numbers[start : start + BATCH]
-            (answers,) = self.run(Call("fetch", (), some))
-            for number, (value, lease) in zip(some, answers, strict=True):
-                if value is not None and lease == 0:
+            for number, (value, lease) in zip(some, self._stored(some), strict=True):
+                if value and lease.confirmed is False:
                     lapsed = self.layout.unpack([value])
                     self.settle(self.removal(number, lapsed, if_lapsed=True))
-                elif value is not None:
+                elif value:
                     there.append(number)
                     values.append(value)
-                    leases.append(_lease(lease))
+                    leases.append(lease)
         return Known(there, self.layout.unpack(values), leases)
 
     def renew(self, numbers: Sequence[int], seconds: float) -> None:
         """Have the leases of pending documents end so many *seconds* from now."""
-        self.run(Call("renew", (), (round(seconds * 1000), *numbers)))
+        ends = self.now() + round(seconds * 1000)
+        scores = (each for number in numbers for each in (ends, number))
+        self.server.call("ZADD", self.prefix + b"p", "XX", *scores)
 
     def leases(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
-        (answers,) = self.run(Call("fetch", (), numbers))
-        return [_lease(lease) for _, lease in answers]
+        return [lease for _, lease in self._stored(numbers)]
+
+    def _stored(self, numbers: Sequence[int]) -> list[tuple[bytes | None, Lease]]:
+        """Return the value and the lease of each document; of one that is gone neither holds."""
+        # What is no longer pending by then, and is there, is kept: so values are read last.
+        lists = (("LINDEX", *self._place(number)) for number in numbers)
+        ends, *values = self.read(("ZMSCORE", self.prefix + b"p", *numbers), *lists)
+        left = [None if end is None else (end - self.now()) / 1000 for end in ends]
+        return [
+            (value, Lease(bool(value) if seconds is None else None if seconds > 0 else False, seconds or 0))
+            for value, seconds in zip(values, left, strict=True)
+        ]
+
+    def _place(self, number: int) -> tuple[bytes, int]:
+        """Return the group of a document, and its place in it."""
+        return self.prefix + b"d%d" % (number // GROUP), number % GROUP
+
+    def now(self) -> int:
+        """Return the time of the server, in milliseconds."""
+        return round(time.monotonic() * 1000 + self._ahead)
 
 
 def _start(document: Documents) -> bytes:
     """Return how the value of one document, one row, begins: with the first of its keys."""
     keys: bytes = document.keys[:_FIRST_KEYS, 0].astype("<u8").tobytes()
     return keys
-
-
-def _lease(milliseconds: int) -> Lease:
-    """Return what the scripts say of a lease."""
-    return Lease(None, milliseconds / 1000) if milliseconds > 0 else Lease(milliseconds == -1)
