@@ -19,7 +19,16 @@ from scrapy_neardup.matching.records import entries, header_for
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address
-from scrapy_neardup.index.redis.layout import NEAR_BYTES, URL_PARTS, Generation, Layout, unpack_numbers
+from scrapy_neardup.index.redis.layout import (
+    EQUAL_BYTES,
+    NEAR_BYTES,
+    URL_PARTS,
+    Generation,
+    Layout,
+    Place,
+    Probe,
+    compared,
+)
 from scrapy_neardup.index.redis.server import require_fit
 
 if TYPE_CHECKING:
@@ -113,14 +122,15 @@ def test_a_document_that_was_cut_anywhere_or_unpacks_to_more_than_any_has() -> N
     assert LAYOUT.unpack([]).urls == []
 
 
-def test_a_bucket_that_was_cut() -> None:
-    for width in (NEAR_BYTES, 4):
+def test_buckets_and_generations_that_were_cut() -> None:
+    probe = Probe(0, 0, Generation(1 << 50, 0), Place(b"", b""))
+    for width in (NEAR_BYTES, EQUAL_BYTES):
         for length in range(4 * width):
             if length % width:
                 with pytest.raises(IndexCorrupted, match="bucket"):
-                    unpack_numbers(bytes(length), Generation(1 << 50, 0), width)
+                    compared([probe], [bytes(length)], width)
             else:
-                assert len(unpack_numbers(bytes(length), Generation(1 << 50, 0), width)) == length // width
+                assert len(compared([probe], [bytes(length)], width).document) == length // width
     for data in (b"", b"1", b"x:1", b"1:2:3", b"1:2 \xff"):
         with pytest.raises(IndexCorrupted, match="generations"):
             Generation.parse(data)
@@ -129,5 +139,6 @@ def test_a_bucket_that_was_cut() -> None:
 @given(st.integers(0, 1 << 52), st.lists(st.integers(0, (1 << 32) - 1), max_size=9))
 def test_numbers_are_whole_again(start: int, places: list[int]) -> None:
     numbers = [start + each for each in places]
-    data = b"".join((number & 0xFFFFFFFF).to_bytes(4, "little") for number in numbers)
-    assert unpack_numbers(data, Generation(start, 4)).tolist() == numbers
+    data = b"".join(b"ab" + (number & 0xFFFFFFFF).to_bytes(4, "little") for number in numbers)
+    probe = Probe(7, 0, Generation(start, 4), Place(b"", b"ab"))
+    assert compared([probe], [data], EQUAL_BYTES).document.tolist() == numbers

@@ -175,7 +175,7 @@ class Store:
         #: The generations as the server has them, and as they are: the next document is of the last.
         self._known = b""
         self.generations = [Generation(0, 0)]
-        self.learn_generations()
+        self.learn(*self.read(("GET", self.prefix + b"g")))
 
     # Making calls
 
@@ -323,7 +323,7 @@ class Store:
 
     def learn_generations(self) -> None:
         """Ask the server which generations there are."""
-        self.learn(*self.read(("GET", self.prefix + b"g")))
+        self.learn(self.server.call("GET", self.prefix + b"g"))
 
     def generation_of(self, number: int) -> Generation:
         """Return the generation that has or had the document with a *number*."""
