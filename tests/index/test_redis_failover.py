@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from tests.index.redis_server import RedisServer, running, server_program, until
 redis = pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import RedisIndex
+from tests.index.redis_cluster import clustered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +52,7 @@ def sentinel(folder: Path, master: RedisServer) -> Iterator[RedisServer]:
         server.kill()
 
 
-def test_a_crawl_goes_on_with_the_replica_that_has_taken_over(tmp_path: Path) -> None:
+def test_a_crawl_goes_on_with_the_replica_that_sentinels_name(tmp_path: Path) -> None:
     with (
         running(tmp_path / "master") as master,
         running(tmp_path / "replica", "--replicaof", "127.0.0.1", str(master.port)) as replica,
@@ -68,22 +70,34 @@ def test_a_crawl_goes_on_with_the_replica_that_has_taken_over(tmp_path: Path) ->
         url = f"redis+sentinel://crawler:p%40ss@127.0.0.1:1,127.0.0.1:{asked.port}/pages/0?name=news"
         with pytest.raises(IndexUnavailable, match="give sentinel_username and sentinel_password"):
             open_index(url, HEADER)
-        with closing(open_index(f"{url}&sentinel_password=ask", HEADER)) as index:
-            assert isinstance(index, RedisIndex)
-            index.add(documents([1]))
-            pending = reserve(index, documents([0xFFFF << 40], 5))
-            assert redis.Redis(port=master.port).wait(1, 10_000) == 1
-            master.kill()
-            with pytest.raises(IndexUnavailable):
-                index.find(documents([1], 9), LOOKUPS)
-            pending.confirm()
-            until(lambda: urls_near(index, 1) == ["u0"], *AWAY, seconds=TAKEOVER_SECONDS)
-            assert urls_near(index, 0xFFFF << 40) == ["u5"]
-            assert reserve(index, documents([0xFFF << 50], 6)).confirm() is None
-            assert index.gauges()["documents"] == 3
-            assert index.gauges()["lost"] == 0
+        goes_on(f"{url}&sentinel_password=ask", master)
     with pytest.raises(IndexUnavailable, match="see that the Sentinels run"):
         open_index(f"{url}&sentinel_password=ask", HEADER)
+
+
+def test_a_crawl_goes_on_with_the_replica_that_a_cluster_has_chosen(tmp_path: Path) -> None:
+    with clustered(tmp_path) as cluster:
+        name = next(name for name in map("news{}".format, itertools.count()) if cluster.owner(name) == 0)
+        goes_on(cluster.url(name), cluster.nodes[0])
+        # Whoever comes now knows the dead node and two living ones.
+        with closing(open_index(cluster.url(name), HEADER)) as index:
+            assert urls_near(index, 1) == ["u0"]
+
+
+def goes_on(url: str, master: RedisServer) -> None:
+    """See an index through the death of its server, which a replica copies."""
+    with closing(open_index(url, HEADER)) as index:
+        index.add(documents([1]))
+        pending = reserve(index, documents([0xFFFF << 40], 5))
+        assert redis.Redis(port=master.port).wait(1, 10_000) == 1
+        master.kill()
+        with pytest.raises(IndexUnavailable):
+            index.find(documents([1], 9), LOOKUPS)
+        pending.confirm()
+        until(lambda: urls_near(index, 1) == ["u0"], *AWAY, seconds=TAKEOVER_SECONDS)
+        assert urls_near(index, 0xFFFF << 40) == ["u5"]
+        assert reserve(index, documents([0xFFF << 50], 6)).confirm() is None
+        assert index.gauges() | {"documents": 3, "lost": 0} == index.gauges()
 
 
 def forget_the_last_one(index: RedisIndex, number: int) -> None:

@@ -3,8 +3,7 @@
 Documents are numbered by one counter, from a number on that the clock names: an index that a server has
 lost and that begins anew gives no number twice. A bucket is a string of entries in the order of their
 numbers, one for each document filed in it; a key of a server takes 100 bytes besides, so buckets are named
-by few bits of a key. The crawler compares the entries of fingerprints, the server looks up those of keys
-that have to be equal.
+by few bits of a key. The crawler compares the entries.
 
 So that no bucket grows with the index, documents that follow one another are a generation, with buckets of
 its own: the first 262,144, then some 16 times as many, and so on, with names of 4 bits more each.
