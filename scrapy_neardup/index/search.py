@@ -127,7 +127,10 @@ class Matches(NamedTuple):
     @classmethod
     def gather(cls, parts: Sequence[Matches]) -> Matches:
         """Put *parts* together, each pair once: it may have been found in several tables, by several keys."""
-        query, document, distance = map(np.concatenate, zip(NO_MATCHES, *parts, strict=True))
+        parts = [part for part in parts if len(part.query)]
+        if not parts:
+            return NO_MATCHES
+        query, document, distance = map(np.concatenate, zip(*parts, strict=True))
         order = np.lexsort((distance, document, query))
         query, document, distance = query[order], document[order], distance[order]
         new = np.ones(len(query), dtype=bool)

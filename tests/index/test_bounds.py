@@ -80,7 +80,7 @@ def urls(index: Index, asked: tuple[int, ...], *lookups: Lookup) -> set[str]:
     most=st.integers(0, 6),
 )
 @example(stored=[[(0, 0, 0, 2)] * 20], removed={1}, pending=[], asked=[(0, 0, 0, 2)], nearest=3, most=0)
-@examples(50)
+@examples(25)
 def test_the_nearest_are_found_before_and_after_flushes_merges_and_reopening(
     stored: list[list[tuple[int, ...]]],
     removed: set[int],

@@ -8,22 +8,15 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import check, find_problems, opened
 from scrapy_neardup.index.lmdb.layout import (
-    HELD,
-    change_dead,
-    decode_block,
     decode_partition,
     decode_state,
-    encode_block,
-    encode_held,
     encode_partition,
     encode_state,
-    number_key,
     partition_key,
 )
 from scrapy_neardup.index.search import Entries
@@ -126,11 +119,6 @@ def delete(name: str, *, last: bool = False) -> Change:
     return apply
 
 
-def repeat_block(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    stored = decode_block(bytes(transaction.get(number_key(0), db=databases["documents"])), HEADER)
-    transaction.put(number_key(1), encode_block(stored.stored, number_key(1)), db=databases["documents"])
-
-
 def change_entries(change: Callable[[Any, Any], tuple[Any, Any]]) -> Change:
     """Of a table of fingerprints."""
 
@@ -144,28 +132,9 @@ def change_entries(change: Callable[[Any, Any], tuple[Any, Any]]) -> Change:
     return apply
 
 
-def not_held(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    run = state(transaction, databases).runs[0]
-    held = np.arange(run.stop - run.start) != 5
-    transaction.put(partition_key(run.id, HELD, 0), encode_held(held), db=databases["runs"])
-
-
-def mark(number: int) -> Change:
-    def apply(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-        more = change_dead(transaction, databases["dead"], np.array([number]), add=True)
-        change_state(dead=lambda old: old.dead + more)(transaction, databases)
-
-    return apply
-
-
-def unmark(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-    assert change_dead(transaction, databases["dead"], np.array([0, 40]), add=False) == -2
-
-
 DAMAGE: dict[str, tuple[Change, str]] = {
     "block deleted": (delete("documents"), "run 0: 8 documents are missing, the first 0."),
     "last block deleted": (delete("log", last=True), "log: "),
-    "block twice": (repeat_block, "The block of document 1 overlaps another."),
     "block unknown to the state": (change_state(next=lambda old: old.next - 1), "log: "),
     "partition deleted": (delete("runs"), "run 0: A partition is cut short or missing."),
     "document of another run": (
@@ -173,9 +142,6 @@ DAMAGE: dict[str, tuple[Change, str]] = {
         "is out of bounds",
     ),
     "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "has 99 entries of 100"),
-    "document not held": (not_held, "it has not 100 documents"),
-    "unknown document removed": (mark(1000), "Document 1000 is marked as removed, and was never added."),
-    "removed documents are back": (unmark, "and should have"),
     "runs overlap": (
         change_state(runs=lambda old: (replace(old.runs[0], stop=1000), *old.runs[1:])),
         "do not follow each other",

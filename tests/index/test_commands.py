@@ -60,25 +60,11 @@ def test_what_is_in_it(tmp_path: Path) -> None:
             index.add(documents([number * 7919 for number in numbers], [f"u{n}" for n in numbers]))
         index.discard([0, 64])
         index.flush()
-        header = index.header
     found = describe(tmp_path)
-    space = {name: found.pop(name) for name in [*found] if name.startswith("bytes")}
-    assert found == {
-        "path": str(tmp_path),
-        "uuid": header.uuid,
-        "format": header.format,
-        "created": header.created,
-        **dict.fromkeys(("scheme", "features", "extractor")),
-        "tables": [4, 1],
-        "documents": 63,
-        "added": 65,
-        "removed": 2,
-        "backlog": 7,
-        "runs": [40, 18],
-    }
-    assert space["bytes_file"] == (tmp_path / DATA).stat().st_size >= space["bytes_used"]
-    assert space["bytes_per_document"] == round(space["bytes_used"] / 63, 1)
-    assert space["bytes_disk_free"] > 0
+    counts = {"tables": [4, 1], "documents": 63, "added": 65, "removed": 2, "backlog": 7, "runs": [40, 18]}
+    assert found.items() >= {"path": str(tmp_path), "uuid": index.header.uuid}.items()
+    assert {name: found[name] for name in counts} == counts
+    assert found["bytes_file"] == (tmp_path / DATA).stat().st_size >= found["bytes_used"] > 0
 
 
 #: A whole block, one of another block, and all of the last block.

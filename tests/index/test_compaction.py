@@ -199,13 +199,13 @@ def test_the_log_is_flushed_while_runs_are_merged(tmp_path: Path) -> None:
     """Documents are added during each step of a long merge: they get into runs before it is done."""
     tuning = replace(SMALL, transaction_values=10)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=replace(tuning, flush_documents=1 << 20))) as index:
-        index.add(numbered(range(2000)))
+        index.add(numbered(range(600)))
     environment = Environment(tmp_path, tuning)
-    added, flushed = 2000, set()
+    added, flushed = 600, set()
     try:
         for _ in maintain(environment, HEADER):
             pass
-        for _ in range(1000):  # the second run, which has to be merged with the first
+        for _ in range(300):  # the second run, which has to be merged with the first
             append(environment, numbered(range(added, added + 2)))
             added += 2
         for _ in maintain(environment, HEADER):
@@ -213,7 +213,7 @@ def test_the_log_is_flushed_while_runs_are_merged(tmp_path: Path) -> None:
             added += 2
             with environment.read() as transaction:
                 state = read_state(environment, transaction)
-            if len(state.runs) > 1 and state.runs[0].stop == 2000:  # the merge is not done
+            if len(state.runs) > 1 and state.runs[0].stop == 600:  # the merge is not done
                 flushed.add(state.flushed)
         assert len(flushed) > 3
     finally:

@@ -120,7 +120,7 @@ def test_one_bit_neighbours_of_the_prefixes_reach_further(tables: int, distance:
 
 
 @pytest.mark.parametrize("case", ["find_all", "find_all_diverse"])
-@pytest.mark.parametrize("blocks", [4, 5, 6, 7, 8, 9])
+@pytest.mark.parametrize("blocks", [4, 6, 9])
 def test_moz_finds_the_same_pairs(case: str, blocks: int, tmp_path: Path) -> None:
     known = MOZ[case]
     hashes = [int(value, 16) for value in known["hashes"]]
@@ -157,8 +157,8 @@ def test_the_least_and_the_greatest_fingerprints_are_found(layout: tuple[int, in
                 assert found(index.search(query, distance)) == brute_force(known, query[np.newaxis], distance)
 
 
-@pytest.mark.parametrize("rows", [1, 50, 1000, 10_000, 1 << 22])
-@pytest.mark.parametrize("distance", [0, 3, 5])
+@pytest.mark.parametrize("rows", [1, 50, 1000])
+@pytest.mark.parametrize("distance", [0, 5])
 def test_slices_of_a_batch_make_no_difference(rows: int, distance: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     stored = np.where(rng.random(400) < 0.5, np.uint64(77), rng.integers(0, 2**64, 400, np.uint64))

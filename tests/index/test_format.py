@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.index import Documents, LmdbIndex
+from scrapy_neardup.index.lmdb.environment import Tuning
 
-from .small import HEADER, SMALL, documents, note_of
+from .small import HEADER, documents, note_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +36,8 @@ GONE = [5, 700, COUNT + 3]
 def file(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[bytes, bytes]]:
     """All databases of an index of a run, a log and tombstones in both."""
     path = tmp_path_factory.mktemp("format") / "index"
-    with closing(LmdbIndex(path, HEADER)) as index:
+    tuning = Tuning(partition_entries=100)  # so that a table has several partitions
+    with closing(LmdbIndex(path, HEADER, tuning=tuning)) as index:
         index.add(some(0, COUNT))
         index.compact()
         index.add(some(COUNT, COUNT + LOGGED))
@@ -147,7 +149,7 @@ def test_the_header_and_the_state(file: dict[str, dict[bytes, bytes]]) -> None:
     state = read_json(meta[b"state"])
     (run,) = state["runs"]
     assert (state["next"], state["flushed"], state["dead"]) == (COUNT + LOGGED, COUNT, len(GONE))
-    assert (run["start"], run["stop"], run["documents"]) == (0, COUNT, COUNT)
+    assert (run["start"], run["stop"], run["documents"], run["bits"]) == (0, COUNT, COUNT, 4)
     assert run["id"] < state["next_run"]
     assert state["removals"] > 0
 
@@ -189,15 +191,3 @@ def test_the_tombstones(file: dict[str, dict[bytes, bytes]]) -> None:
 def tombstones(key: bytes, *low: int) -> bytes:
     numbers = struct.pack(f"<{len(low)}H", *low)
     return numbers + struct.pack("<I", zlib.crc32(key + numbers))
-
-
-def test_a_table_of_several_partitions(tmp_path: Path) -> None:
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        index.add(some(0, 200))
-        index.compact()
-    found = databases(tmp_path)
-    (run,) = read_json(found["meta"][b"state"])["runs"]
-    assert run["bits"] == 4  # 200 // 16 has so many: about 16 entries are in a partition
-    for table in range(TABLES - 1):
-        entries = read_table(found["runs"], run["id"], table, run["bits"])
-        assert entries == sorted((rotated(fingerprint(number), table), number) for number in range(200))

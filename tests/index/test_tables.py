@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from itertools import combinations, product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.index.tables import BITS, EQUAL, LAYOUTS, PermutedTables
-
-MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
+from scrapy_neardup.index.tables import BITS, PermutedTables
 
 keys = st.integers(0, 2**64 - 1)
 
@@ -80,17 +76,6 @@ def test_radius_is_the_worst_case_of_the_best_prefix(blocks: int, distance: int)
             assert tables.max_distance >= bits
         else:
             assert tables.max_distance < bits
-
-
-def test_max_distance_of_the_layouts() -> None:
-    assert {number: tables.max_distance for number, tables in LAYOUTS.items()} == {4: 7, 10: 4, 20: 4}
-    assert EQUAL.max_distance == 0
-
-
-def test_moz_choose() -> None:
-    known = MOZ["choose"]
-    tables = PermutedTables(known["from"], known["from"] - known["choose"])
-    assert [list(order[: known["choose"]]) for order in tables.orders] == known["combinations"]
 
 
 @pytest.mark.parametrize(("blocks", "distance"), [(65, 3), (3, 3), (2, 3), (0, 0), (4, -1)])

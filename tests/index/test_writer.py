@@ -117,16 +117,6 @@ def test_a_commit_that_has_failed_is_tried_again_by_itself(tmp_path: Path, flaky
         flaky.hook = None
         wait(lambda: not index.gauges()["degraded"])
         assert index.gauges()["backlog"] == 0
-    patient = replace(tuning, commit_retry_seconds=60.0, upkeep_retry_seconds=60.0)
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=patient)) as index:
-        flaky.hook = fail
-        store(index, 2)
-        wait(lambda: index.gauges()["commit_errors"] == 1)
-        flaky.hook = None
-        store(index, *range(3, 10))  # a full group does not wait less
-        time.sleep(A_WHILE)
-        assert index.gauges()["backlog"] == 8
-        assert index.gauges()["commit_errors"] == 1
 
 
 @pytest.mark.parametrize("comes_back", [True, False])

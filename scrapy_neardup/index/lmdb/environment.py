@@ -101,7 +101,7 @@ class Environment:
         self.tuning = tuning
         self.path = Path(tempfile.mkdtemp(prefix="neardup-")) if path is None else path
         #: Held by the thread that maintains the index, as long as that takes.
-        self.compaction_lock = threading.Lock()
+        self.compaction_lock = threading.RLock()
         #: Held during each search and each change of the memtable.
         self.lock = threading.RLock()
         #: All snapshots, whose transactions a forked child must not end.

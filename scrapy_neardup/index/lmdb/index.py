@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from .snapshot import Snapshot
 
 
+#: Many documents that are added at once make runs of so many times the size at which the log is flushed.
+RUN = 10
+
+
 class LmdbIndex(MemoryIndex):
     """The index in the directory *path*, or a scratch index that vanishes with the process if that is None.
 
@@ -119,14 +123,18 @@ class LmdbIndex(MemoryIndex):
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
         self.require_open()
-        size, numbers = self._environment.tuning.flush_documents, [np.empty(0, np.int64)]
-        with self._translated("written"):
-            for start in range(0, len(documents.urls), size):
+        count, size = len(documents.urls), self._environment.tuning.flush_documents
+        numbers = [np.empty(0, np.int64)]
+        # Few large runs take less time than many small ones, which the writer would begin meanwhile.
+        alone = self._environment.compaction_lock if count >= size else contextlib.nullcontext()
+        with self._translated("written"), alone:
+            for start in range(0, count, size):
                 part = documents.take(slice(start, start + size))
                 state = append(self._environment, part)
                 numbers.append(np.arange(state.next - len(part.urls), state.next))
-            for _ in self._writer.maintenance(wait=len(documents.urls) >= size):
-                pass
+                if start + size >= count or start // size % RUN == RUN - 1:
+                    for _ in self._writer.maintenance(wait=count >= size):
+                        pass
             with self.lock:
                 self._writer.settle()
                 self._memtable.look()

@@ -259,8 +259,8 @@ def _decode_low(key: bytes, data: bytes | memoryview) -> NDArray[np.uint16]:
 
 # Blocks of documents
 
-#: So many documents of a run are compressed together.
-CHUNK = 16
+#: So many documents of a run are compressed together, of those with small records so many bytes.
+CHUNK, CHUNK_BYTES = 16, 1 << 12
 #: Levels of zlib for the blocks of runs, and for those of the log, which are soon written again.
 RUN_LEVEL, LOG_LEVEL = 1, 0
 #: Checksum of the key and of all that follows, since LMDB 0.9 has none; number of documents; of those in a
@@ -277,11 +277,13 @@ def encode_block(documents: Stored, key: bytes, keys: NDArray[np.uint64] | None 
     column by byte column, lengths of URLs and notes, URLs, notes.
     """
     count = len(documents.urls)
-    size, level = (CHUNK, RUN_LEVEL) if keys is None else (count, LOG_LEVEL)
-    filed = np.empty((0, count), np.uint64) if keys is None else keys
-    urls = [url.encode("utf-8", "surrogatepass") for url in documents.urls]
-    lengths = np.array([[*map(len, urls)], [*map(len, documents.notes)]], np.uint32)
     width = documents.records.itemsize or 1
+    size, level = (max(CHUNK, CHUNK_BYTES // width), RUN_LEVEL) if keys is None else (count, LOG_LEVEL)
+    filed = np.empty((0, count), np.uint64) if keys is None else keys
+    urls, lengths = list[bytes](), np.zeros((2, count), np.uint32)
+    if any(documents.urls) or any(documents.notes):  # bare fingerprints have neither
+        urls = [url.encode("utf-8", "surrogatepass") for url in documents.urls]
+        lengths = np.array([[*map(len, urls)], [*map(len, documents.notes)]], np.uint32)
     columns = np.frombuffer(documents.records.tobytes(), np.uint8).reshape(-1, width).T
     chunks = []
     for start in range(0, count, size or 1):
@@ -327,6 +329,10 @@ def decode_block(
             spans = [*accumulate(lengths, initial=place + columns.size + 8 * total)]
             if spans[-1] != len(packed):
                 raise ValueError("it is cut short")
+            if spans[0] == len(packed):
+                urls += [""] * len(some)
+                notes += [b""] * len(some)
+                continue
             urls += [packed[spans[row] : spans[row + 1]].decode("utf-8", "surrogatepass") for row in some]
             notes += [packed[spans[total + row] : spans[total + row + 1]] for row in some]
         blank = np.empty(len(urls), header.dtype)  # bare fingerprints have records of no bytes

@@ -311,6 +311,8 @@ def search_one(reader: Snapshot, family: int, key: int, distance: int, compared:
     wanted = np.array([each[0] for each in ranges], np.uint64)
     bits = np.bitwise_count(stored ^ wanted.repeat([stop - start for _, _, start, stop, _, _ in ranges]))
     (near,) = (bits <= distance).nonzero()
+    if not len(near):
+        return NO_MATCHES, too_many
     documents = np.concatenate([entries.documents[start:stop] for _, entries, start, stop, _, _ in ranges])
     return Matches(np.zeros(len(near), np.int64), documents[near].astype(np.int64), bits[near]), too_many
 
