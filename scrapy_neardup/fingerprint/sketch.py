@@ -48,37 +48,33 @@ def sketch_each(shingles: Hashes) -> list[tuple[bytes, int]]:
     hashes, bounds = shingles
     # Which of equal parts of the range the upper half is in; a text has those after the text before it.
     bins = by_text(((hashes >> _HALF) * _BINS >> _HALF).view(np.int64), bounds, BINS)
-    texts = len(bounds) - 1
-    minima = np.zeros(texts * BINS, np.uint64)
+    minima = np.zeros((len(bounds) - 1) * BINS, np.uint64)
     minima[bins[::-1]] = (hashes | _FILLED)[::-1]  # of several hashes of one bin the last one written stays
-    _borrow(minima)
+    for start in range(0, len(minima), BINS):
+        _borrow(minima[start : start + BINS])
     packed = np.packbits((minima & _ONE).astype(np.bool_)).tobytes()
-    sketches = (packed[start : start + SIZE] for start in range(0, texts * SIZE, SIZE))
+    sketches = (packed[start : start + SIZE] for start in range(0, len(packed), SIZE))
     return [(each, stop - start) for each, (start, stop) in zip(sketches, counts, strict=True)]
 
 
 def _borrow(minima: NDArray[np.uint64]) -> None:
-    """Let each bin of *minima* that is empty, 0, take that of the first of its lenders that is not.
+    """Let each bin of a text's *minima* that is empty, 0, take that of the first of its lenders that is not.
 
     In a text of few shingles no lender may be: then it is the minimum of the first bin that is.
     """
     filled = minima != 0
     empty = (~filled).nonzero()[0]
     for lenders in _LENDERS:
-        bins = empty % BINS if len(minima) > BINS else empty
-        asked = lenders.take(bins, axis=0)
-        if len(minima) > BINS:
-            asked = asked + (empty - bins)[:, np.newaxis]
+        asked = lenders.take(empty, axis=0)
         first = filled.take(asked).argmax(axis=1)
         first += np.arange(0, asked.size, asked.shape[1])
         taken = asked.ravel().take(first)
-        minima[empty] = minima.take(taken) >> _BIT.take(bins)
-        if np.count_nonzero(found := filled.take(taken)) == len(found):
+        minima[empty] = minima.take(taken) >> _BIT.take(empty)
+        found = filled.take(taken)
+        if np.count_nonzero(found) == len(found):
             return
         empty = empty[~found]
-    rows = minima.reshape(-1, BINS)
-    least = rows[np.arange(len(rows)), filled.reshape(-1, BINS).argmax(axis=1)]
-    minima[empty] = least.take(empty // BINS) >> _BIT.take(empty % BINS)
+    minima[empty] = minima[filled.argmax()] >> _BIT.take(empty)
 
 
 def similarity(
