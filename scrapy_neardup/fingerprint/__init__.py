@@ -1,8 +1,4 @@
-"""Text to signature.
-
-A text is normalised, its long paragraphs are split into tokens, and these are hashed. From the hashes come
-the fingerprint (SimHash), the keys that the text is filed under, and the sketch.
-"""
+"""Text to signature: from the hashes of its tokens come fingerprint, sketch and keys to file it under."""
 
 from __future__ import annotations
 

@@ -40,9 +40,7 @@ class RjiebaSegmenter:
         try:
             import rjieba
         except ImportError as error:
-            raise ConfigurationError(
-                "Segmenting Chinese needs: pip install 'scrapy-neardup[chinese]'."
-            ) from error
+            raise ConfigurationError("Chinese words need: pip install 'scrapy-neardup[chinese]'.") from error
         self.identity = f"rjieba {version('rjieba')}"
         self.cut: Callable[[str], Sequence[str]] = rjieba.Jieba().cut
 
@@ -85,8 +83,7 @@ def segment(tokens: Tokens, segmenter: Segmenter) -> Tokens:
     lengths = np.fromiter(map(len, words), np.intp, len(words))
     if "".join(words) != runs.replace("\n", "") or lengths.sum() != np.count_nonzero(han):
         raise ConfigurationError(
-            f"The segmenter {segmenter.identity!r} gave other characters than it was given: its words have "
-            "to hold all of them, in order."
+            f"The segmenter {segmenter.identity!r} gave other characters than it was given, in its words."
         )
     starts = np.ones(len(tokens), np.bool_)
     starts[han] = False
@@ -110,8 +107,8 @@ def stop_words(languages: Iterable[str]) -> frozenset[str]:
         known = ", ".join(sorted(stopwordsiso.langs()))
         raise ConfigurationError(f"No stop words for {', '.join(missing)}; there are some for {known}.")
     listed = (tokenise(normalise(entry)) for entry in stopwordsiso.stopwords(wanted))
-    # An entry of several tokens, such as "can't" or a phrase, is left out; but a Chinese word is one token in
-    # segmented text. Numbers are left out, too, since some pages differ in nothing else.
+    # Phrases are left out, but a Chinese word is one token in segmented text. So are numbers, since some
+    # pages differ in nothing else.
     whole = (entry for entry in listed if len(entry.words) == 1 or entry.unspaced.all())
     return frozenset("".join(entry.words) for entry in whole if entry.words and not entry.numbers.all())
 

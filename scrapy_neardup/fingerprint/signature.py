@@ -41,18 +41,14 @@ class Features:
     version: int = VERSION
 
     def __post_init__(self) -> None:
-        for name in ("shingle", "sketch_shingle", "min_paragraph", "version"):
-            require_whole(name, getattr(self, name))
+        for name in ("shingle", "sketch_shingle"):
+            require_whole(name, getattr(self, name), 1)
+        require_whole("min_paragraph", self.min_paragraph, 0)
         for name in ("stop_words", "segmenter"):
             require_type(name, getattr(self, name), str, "text, a str")
-        if self.shingle < 1 or self.sketch_shingle < 1:
-            raise ConfigurationError("A shingle has at least 1 token.")
-        if self.units not in get_args(Units):
-            raise ConfigurationError(f"units is one of {', '.join(get_args(Units))}, not {self.units!r}.")
-        if self.weight not in get_args(Weight):
-            raise ConfigurationError(f"weight is one of {', '.join(get_args(Weight))}, not {self.weight!r}.")
-        if self.min_paragraph < 0:
-            raise ConfigurationError("min_paragraph is 0 (keep all paragraphs) or a number of letters.")
+        for name, known in (("units", get_args(Units)), ("weight", get_args(Weight))):
+            if (value := getattr(self, name)) not in known:
+                raise ConfigurationError(f"{name} is one of {', '.join(known)}, not {value!r}.")
         if self.version != VERSION:
             raise ConfigurationError(f"This release makes features of version {VERSION}, not {self.version}.")
 

@@ -1,7 +1,4 @@
-"""SimHash: similar texts get fingerprints that differ in few bits.
-
-Charikar (STOC 2002); Manku, Jain and Das Sarma (WWW 2007).
-"""
+"""SimHash: Charikar (STOC 2002); Manku, Jain and Das Sarma (WWW 2007)."""
 
 from __future__ import annotations
 
@@ -37,10 +34,7 @@ _WEIGH: dict[str, Callable[[NDArray[np.int64]], NDArray[Any]]] = {
 
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.floating] | None = None) -> int:
-    """Return the bits that more than half of the *hashes* (uint64[n]) have set, by their *weights*.
-
-    A tie gives 0. Without *weights* all hashes weigh the same.
-    """
+    """Return the bits that more than half of the *hashes* (uint64[n]) have set, by *weights* if any."""
     weights = np.ones(len(hashes)) if weights is None else weights
     ayes, half = np.zeros(64), 0.0
     for start in range(0, len(hashes), _CHUNK):
@@ -73,8 +67,7 @@ def hamming(a: int | NDArray[np.uint64], b: int | NDArray[np.uint64]) -> int | N
         differing: NDArray[np.uint8] = np.bitwise_count(one ^ other)
     except ValueError:
         raise ConfigurationError(
-            f"Fingerprints in arrays of the shapes {one.shape} and {other.shape} do not go together: compare "
-            "arrays of one shape, or an array with one fingerprint."
+            f"Fingerprints of the shapes {one.shape} and {other.shape} do not go together."
         ) from None
     return differing
 

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from .hashing import Terms
 
-#: How many values are kept of the numbers in the text, of the title's words, and of the figures and words in
-#: short lines; each takes 2 bytes.
+#: How many values of 2 bytes are kept of numbers in the text, title, figures and words in short lines.
 NUMBERS, TITLE, FIGURES, WORDS = 24, 12, 24, 36
 #: The words of a main text of at most so many tokens count as those of short lines do: notes differ in them.
 FEW = 120
