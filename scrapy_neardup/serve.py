@@ -22,11 +22,13 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import AfterValidator, BaseModel, Field, model_validator
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from .audit.pairs import PairJudge, compare_all
 from .errors import NearDupError
 from .extraction import Page
 from .matching.records import entries
+from .matching.sites import host_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
     from .extraction import Extraction, Workers
     from .verdict import Verdict
 
-#: Requests that are answered at a time, and seconds that the body of one may take to arrive.
-MOST_REQUESTS, BODY_SECONDS = 64, 30.0
+#: Requests that are answered at a time, and seconds that the head and the body of one may take to arrive.
+MOST_REQUESTS, HEAD_SECONDS, BODY_SECONDS = 64, 10.0, 30.0
 _encodable = AfterValidator(lambda url: url.encode() and url)  # so it has no half of a character
 Url: TypeAlias = Annotated[str, Field(min_length=1, max_length=8192), _encodable]
 
@@ -114,7 +116,7 @@ def application(detector: Detector, workers: Workers, *, most_bytes: int, token:
         text = (document.html if document.text is None else document.text) or ""
         body = text.encode("utf-8", "replace")  # halves of characters
         page = Page(body, document.url, "text/html; charset=utf-8", document.text is not None)
-        return await asyncio.wrap_future(workers.submit(page))
+        return await asyncio.wrap_future(workers.submit(page, host_of(document.url)))
 
     async def ask(path: str, judge: Callable[..., Verdict], batch: list[Document], why: bool) -> list[Answer]:
         answers = []
@@ -166,6 +168,20 @@ def application(detector: Detector, workers: Workers, *, most_bytes: int, token:
         return Response(generate_latest(registry), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     return app
+
+
+class Connection(AutoHTTPProtocol):
+    """A connection that ends when for `HEAD_SECONDS`, or twice that, no head of a request has come."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._watch(self)
+
+    def _watch(self, before: object) -> None:
+        if self.cycle is before and (before is None or self.cycle.response_complete):
+            self.transport.close()
+        if not self.transport.is_closing():
+            self.loop.call_later(HEAD_SECONDS, self._watch, self.cycle)
 
 
 class _Guard:
@@ -226,7 +242,8 @@ async def _failed(request: Request, error: Any) -> Response:
         first = error.errors()[0]
         if first["type"] == "json_invalid":
             return _refused(400, f"The body is no JSON: {first['ctx']['error']}.")
-        return _refused(422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}.")
+        told = first["msg"].removeprefix("Value error, ")
+        return _refused(422, f"{'.'.join(map(str, first['loc']))}: {told}.")
     detail = getattr(error, "detail", "The log of the service says what has failed")
     return _refused(getattr(error, "status_code", 500), f"{detail}: /openapi.json says what can be asked.")
 

@@ -21,6 +21,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="the service is not installed: pip install 'scrapy-neardup[serve]'")
 
 import httpx
+import uvicorn
 from click.testing import CliRunner
 
 from scrapy_neardup import Detector, serve
@@ -219,7 +220,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: 
 class Stuck:
     """Workers that are never done."""
 
-    def submit(self, page: object) -> Future[Any]:
+    def submit(self, page: object, source: str) -> Future[Any]:
         return Future()
 
 
@@ -247,6 +248,28 @@ async def test_more_requests_than_can_be_answered_are_refused(monkeypatch: pytes
             monkeypatch.setattr(detector, "forget", lambda url: detector.index.unknown)
             with pytest.raises(AttributeError):  # which goes to the log, too
                 await client.post("/forget", json=["a"])
+
+
+async def test_connections_without_a_request_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "HEAD_SECONDS", 0.2)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(0.6)
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    config = uvicorn.Config(app, lifespan="off", timeout_keep_alive=60)
+    config.load()
+    state, loop = uvicorn.server.ServerState(), asyncio.get_running_loop()
+    head = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    async with await loop.create_server(
+        lambda: serve.Connection(config, state, {}), "127.0.0.1", 0
+    ) as server:
+        for sent, status in ((b"", b""), (head[:9], b""), (head, b"204"), (head + head[:9], b"204")):
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.write(sent)
+            assert (await asyncio.wait_for(reader.read(), 5))[9:12] == status
+            writer.close()
 
 
 @pytest.mark.parametrize("kill", [False, pytest.param(True, marks=pytest.mark.slow)])

@@ -40,7 +40,7 @@ def serve(path: Any, host: str, port: int, token_file: Path | None, assignments:
     try:
         import uvicorn
 
-        from scrapy_neardup.serve import application, is_loopback
+        from scrapy_neardup.serve import Connection, application, is_loopback
     except ImportError as error:
         raise DependencyUnavailable(f"{error}: run `pip install 'scrapy-neardup[serve]'`.") from error
     token = None if token_file is None else token_file.read_text("utf-8").strip()
@@ -61,7 +61,7 @@ def serve(path: Any, host: str, port: int, token_file: Path | None, assignments:
         )  # fmt: skip
         app = application(detector, workers, most_bytes=options.max_body_size, token=token)
         config = uvicorn.Config(
-            app, access_log=False, limit_concurrency=_CONNECTIONS, log_level="warning",
+            app, http=Connection, access_log=False, limit_concurrency=_CONNECTIONS, log_level="warning",
             timeout_graceful_shutdown=int(options.extract_timeout) + _GRACE,
         )  # fmt: skip
         signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn sends it once more when it has ended

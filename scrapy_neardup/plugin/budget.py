@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from scrapy.exceptions import IgnoreRequest
 
@@ -26,12 +26,14 @@ LINK_KEY, DEFERRED_KEY = "neardup_link", "neardup_deferred"
 #: A shape is closed after so many copies in a row: then at least 95 % of its pages are copies, by the lower
 #: bound of Wilson's interval, one-sided, at 95 %: n / (n + 1.645²).
 COPIES = 52
+#: What tells URLs apart that are alike in all else is closed after so many copies of each other.
+TWINS = 10
 #: Of the requests of a closed shape the first one of so many is sent; ever fewer after some thousand, or, of
 #: links that were given before, after eighty.
 SAMPLE = 20
 #: What a deferred request's priority loses.
 BEHIND = 1_000_000
-#: How many shapes and URLs of links are remembered. If there are more, all are open, or new, again.
+#: How many shapes and URLs are remembered. If there are more, all are open, or new, again.
 SHAPES, LINKS = 10_000, 1_000_000
 #: A segment of a path that names something, rather than one of many things.
 _WORD = re.compile(r"[^\W\d_]{0,20}")
@@ -51,6 +53,34 @@ def shape_of(url: str) -> str:
     path = "/".join(each if _WORD.fullmatch(each) else "*" for each in parts.path.split("/"))
     names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
     return f"{host_of(url)}{path}?{'&'.join(names)}"[:300]
+
+
+def twins_of(url: str) -> tuple[int, dict[str, tuple[int, int]]]:
+    """Return a key of *url*, and for each parameter and segment of its path the keys of its twins.
+
+    Those are the URLs that have another value there, and the one that is without it.
+
+    >>> sorted(twins_of("https://a.example/shop/red?sort=price")[1])
+    ['=a.example/shop/{}', '=a.example/{}/*', '=a.example?sort']
+    """
+    parts = urlsplit(url)
+    host, path = host_of(url), unquote(parts.path).split("/")
+    query = sorted(parse_qsl(parts.query, keep_blank_values=True))
+
+    def key(path: list[str], query: list[tuple[str, str]], *value: object) -> int:
+        return hash((host, *path, 0, *query, *value))
+
+    twins = {}
+    for name in {name for name, _ in query}:
+        rest = [pair for pair in query if pair[0] != name]
+        twins[f"={host}?{name}"[:300]] = key(path, rest, name), key(path, rest)
+    for number, segment in enumerate(path[:10]):
+        if segment:
+            before, behind = path[:number], path[number + 1 :]
+            words = [each if _WORD.fullmatch(each) else "*" for each in before]
+            name = "/".join([*words, "{}", *("*" for _ in behind)])
+            twins[f"={host}{name}"[:300]] = key(before + behind, query, number), key(before + behind, query)
+    return key(path, query), twins
 
 
 def may_be_held(request: Request) -> bool:
@@ -89,6 +119,8 @@ class Budget:
         #: Links that were given, and the names of parameters that have had two values on one page.
         self._links: set[int] = set()
         self._varying: set[str] = set()
+        #: The stories of pages by the keys of their URLs and their twins; b"" of those that are on their way.
+        self._stories: dict[int, bytes] = {}
 
     @property
     def _shapes(self) -> dict[str, int]:
@@ -96,7 +128,7 @@ class Budget:
         return self._state().setdefault("neardup_shapes", {})  # type: ignore[no-any-return]
 
     def _closed(self, name: str) -> bool:
-        return self._shapes.get(name, 0) >= COPIES
+        return self._shapes.get(name, 0) >= (TWINS if name[0] == "=" else COPIES)
 
     def follows(self, url: str, request: Request, seen: dict[str, str]) -> bool:
         """Note that the page at *url* has yielded *request*; return whether that may lead to a new page.
@@ -124,12 +156,22 @@ class Budget:
             not again and name.partition("?")[0] != shape_of(url).partition("?")[0] and not self._closed(name)
         )
 
-    def judged(self, url: str, link: str, *, new: bool) -> str | None:
+    def judged(self, url: str, link: str, *, new: bool, story: bytes = b"") -> str | None:
         """Count the page at *url*, to which such a link has led, a value of `LINK_KEY`.
 
-        Returns whether its shape was ``closed`` or ``opened`` by that.
+        It counts for its shape, and for what tells it from each twin that has come: that makes another page
+        if this one is new, and none if it has the *story* of the twin. Returns what was ``closed`` or ``opened``.
         """
-        name = _named(url, link)
+        changes = [self._count(_named(url, link), new=new)]
+        key, twins = twins_of(url)
+        for name, keys in twins.items():
+            stories = [each for each in map(self._stories.get, keys) if each]
+            if stories and (new or story in stories):
+                changes.append(self._count(name, new=new))
+        self._note(key, twins, story)
+        return next(filter(None, changes), None)
+
+    def _count(self, name: str, *, new: bool) -> str | None:
         copies, was_closed = self._shapes.get(name, 0), self._closed(name)
         if len(self._shapes) >= SHAPES and name not in self._shapes:
             self._shapes.clear()
@@ -141,20 +183,36 @@ class Budget:
             return None
         return "opened" if was_closed else "closed"
 
+    def _note(self, key: int, twins: dict[str, tuple[int, int]], story: bytes) -> None:
+        if len(self._stories) >= LINKS:
+            self._stories.clear()
+        for each in (key, *(keys[0] for keys in twins.values())):
+            self._stories[each] = self._stories.get(each) or story
+
     def held(self, request: Request) -> str | None:
-        """Return why *request* is held back; None if it is to be sent."""
+        """Return why *request* is held back; None if it is to be sent.
+
+        That is so if a twin of it is on its way; once more, if it has come; or if its shape is closed.
+        """
         meta = request.meta
         deferred = DEFERRED_KEY in meta
-        if not meta.get(LINK_KEY) or (deferred and self.how == "defer"):
+        if not meta.get(LINK_KEY) or (deferred and self.how == "defer") or not may_be_held(request):
             return None
-        name = _named(request.url, meta[LINK_KEY])
-        if not self._closed(name) or not may_be_held(request):
+        key, twins = twins_of(request.url)
+        name, story = _named(request.url, meta[LINK_KEY]), b""
+        for twin, keys in twins.items():
+            known = [self._stories[each] for each in keys if each in self._stories]
+            if self._closed(twin) and known and (max(known) or not deferred):
+                name, story = twin, max(known)
+        if not self._closed(name):
+            self._note(key, twins, b"")
             return None
         asked, due = self._asked.get((name, deferred), (1, 1))
         sent = asked >= due
         if sent:
             due += max(SAMPLE, asked // (4 if meta[LINK_KEY] == "again" else 5 * SAMPLE))
         self._asked[name, deferred] = (asked + 1, due)
+        self._note(key, twins, story if deferred and not sent else b"")
         return None if sent else f"the last {self._shapes[name]} pages of {name} brought nothing new"
 
     def later(self, request: Request) -> Request | None:

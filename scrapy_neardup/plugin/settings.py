@@ -179,15 +179,14 @@ def _rule(name: str, value: object) -> Rule:
     unknown = [key for key in value if key not in ("url", "policy", "scope", "to", "why")]
     if unknown:
         raise ConfigurationError(f"{name} has {unknown[0]!r}: {_RULES}")
-    to = value.get("to")
+    to, told = value.get("to"), f"the pattern {value['url']!r}, which is no regular expression"
     try:
         pattern = regex.compile(value["url"])
         if to is not None and to != r"\L":
+            told = f"the replacement {to!r}, which cannot be put in place of {value['url']!r}"
             regex.sub(f"{value['url']}|", to, "")  # it finds nothing, so the replacement is read
     except (regex.error, IndexError) as error:
-        raise ConfigurationError(
-            f"{name} has the pattern {value['url']!r}, which is no regular expression ({error}): {_RULES}"
-        ) from None
+        raise ConfigurationError(f"{name} has {told} ({error}): {_RULES}") from None
     policy, scope = value.get("policy"), value.get("scope")
     if policy is not None and policy is not False:
         policy = choice(f"{name}['policy']", policy, POLICIES)

@@ -108,7 +108,7 @@ def test_garbage_beside_the_data_file_does_no_harm(path: Path) -> None:
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("here")
     for where in (tmp_path / "file", tmp_path / "file" / "index"):
-        with pytest.raises(IndexUnavailable, match=r"cannot be opened .*: set NEARDUP_DIR to a directory"):
+        with pytest.raises(IndexUnavailable, match=r"cannot be opened .*: name a directory"):
             LmdbIndex(where, HEADER)
 
 

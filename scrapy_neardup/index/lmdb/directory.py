@@ -38,14 +38,14 @@ _REMEDIES: dict[str, set[object]] = {
     "raise the limit on the address space of the process (ulimit -v), or use a smaller index": {
         errno.ENOMEM, MemoryError, lmdb.MemoryError, lmdb.MapFullError, lmdb.MapResizedError,
     },
-    "free space on its disk, or set NEARDUP_DIR to another directory": {
+    "free space on its disk, or use another directory (NEARDUP_DIR)": {
         # LMDB says EIO when a write was cut short.
         errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, lmdb.DiskError, lmdb.PanicError,
     },
-    "change its permissions, or set NEARDUP_DIR to another directory": {
+    "change its permissions, or use another directory (NEARDUP_DIR)": {
         errno.EACCES, errno.EPERM, errno.EROFS, lmdb.ReadonlyError,
     },
-    "set NEARDUP_DIR to a directory": {errno.EEXIST, errno.ENOTDIR},
+    "name a directory (NEARDUP_DIR)": {errno.EEXIST, errno.ENOTDIR},
     "raise the limit on open files (ulimit -n)": {errno.EMFILE, errno.ENFILE},
     "stop some of the processes that use it": {lmdb.ReadersFullError},
     "let processes in different containers share a PID namespace, or each have its own index": {
@@ -83,8 +83,8 @@ def unavailable(path: Path, error: Exception, what: str) -> IndexUnavailable:
 def corrupted(data: Path, why: str) -> IndexCorrupted:
     """Return the error for the damaged file *data*; *why* is put in brackets."""
     return IndexCorrupted(
-        f"The index file {data} is damaged ({why}): restore it from a copy, set NEARDUP_DIR to another "
-        "directory, or start anew (NEARDUP_RESET = True)."
+        f"The index file {data} is damaged ({why}): restore it from a copy, use another directory "
+        "(NEARDUP_DIR), or start anew (NEARDUP_RESET = True)."
     )
 
 
@@ -182,7 +182,7 @@ def check_directory(path: Path) -> None:
     if (kind := file_system(path)) in NETWORK_FILE_SYSTEMS:
         raise IndexUnavailable(
             f"The index directory {path} is on a network file system ({kind}), where LMDB loses data: "
-            "set NEARDUP_DIR to a directory on a local disk."
+            "use a directory on a local disk (NEARDUP_DIR)."
         )
 
 
