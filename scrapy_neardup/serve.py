@@ -170,14 +170,14 @@ def application(detector: Detector, workers: Workers, *, most_bytes: int, token:
     return app
 
 
-class Connection(AutoHTTPProtocol):
+class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
     """A connection that ends when for `HEAD_SECONDS`, or twice that, no head of a request has come."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._watch(self)
 
-    def _watch(self, before: object) -> None:
+    def _watch(self, before: Any) -> None:
         if self.cycle is before and (before is None or self.cycle.response_complete):
             self.transport.close()
         if not self.transport.is_closing():

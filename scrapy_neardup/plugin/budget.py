@@ -26,7 +26,7 @@ LINK_KEY, DEFERRED_KEY = "neardup_link", "neardup_deferred"
 #: A shape is closed after so many copies in a row: then at least 95 % of its pages are copies, by the lower
 #: bound of Wilson's interval, one-sided, at 95 %: n / (n + 1.645²).
 COPIES = 52
-#: What tells URLs apart that are alike in all else is closed after so many copies of each other.
+#: What tells twins apart is closed after so many pages in a row that were copies of theirs.
 TWINS = 10
 #: Of the requests of a closed shape the first one of so many is sent; ever fewer after some thousand, or, of
 #: links that were given before, after eighty.
@@ -58,7 +58,7 @@ def shape_of(url: str) -> str:
 def twins_of(url: str) -> tuple[int, dict[str, tuple[int, int]]]:
     """Return a key of *url*, and for each parameter and segment of its path the keys of its twins.
 
-    Those are the URLs that have another value there, and the one that is without it.
+    Those are the URLs that have another value there, and the one without it.
 
     >>> sorted(twins_of("https://a.example/shop/red?sort=price")[1])
     ['=a.example/shop/{}', '=a.example/{}/*', '=a.example?sort']
@@ -160,7 +160,7 @@ class Budget:
         """Count the page at *url*, to which such a link has led, a value of `LINK_KEY`.
 
         It counts for its shape, and for what tells it from each twin that has come: that makes another page
-        if this one is new, and none if it has the *story* of the twin. Returns what was ``closed`` or ``opened``.
+        if this one is new, and none if it has the *story* of the twin. Returns ``closed`` or ``opened``.
         """
         changes = [self._count(_named(url, link), new=new)]
         key, twins = twins_of(url)
@@ -190,10 +190,7 @@ class Budget:
             self._stories[each] = self._stories.get(each) or story
 
     def held(self, request: Request) -> str | None:
-        """Return why *request* is held back; None if it is to be sent.
-
-        That is so if a twin of it is on its way; once more, if it has come; or if its shape is closed.
-        """
+        """Return why *request* is held back; None if it is to be sent."""
         meta = request.meta
         deferred = DEFERRED_KEY in meta
         if not meta.get(LINK_KEY) or (deferred and self.how == "defer") or not may_be_held(request):

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request
 
-from scrapy_neardup.plugin.budget import COPIES, SAMPLE, Budget, shape_of
+from scrapy_neardup.plugin.budget import COPIES, SAMPLE, TWINS, Budget, shape_of
 
 URL = "https://a.example/p/12?from=x"
 
@@ -102,6 +102,24 @@ def test_links_that_lead_on():
         assert new(*links)[1:] == [session == 0] * 8
     assert new("https://a.example/list/2?colour=red") == [False]  # a facet
     assert new("https://a.example/t?id=10&sid=7", "https://a.example/t?id=1&sid=7") == [True, False]
+
+
+@given(st.lists(st.sampled_from(["copy", "copy", "copy", "other", "new"]), max_size=60), st.booleans())
+def test_what_tells_twins_apart_is_closed_by_copies_of_twins_that_have_come(events, session):
+    spent, run = budget(), 0
+    url = "https://a.example/{}?sid={}" if session else "https://a.example/{}/print"
+    for number, event in enumerate(events):
+        first = url.format(number, 1) if session else f"https://a.example/{number}"
+        spent.judged(first, "new", new=True, story=bytes([number + 1]))
+        story = bytes([number + 1 if event == "copy" else 255])
+        spent.judged(url.format(number, 2), "new", new=event == "new", story=story)
+        run = run + 1 if event == "copy" else run if event == "other" else 0
+    twin, lone = url.format(0, 3), url.format("lone", 3)
+    held = [bool(spent.held(link(each))) for each in (lone, twin, twin)]
+    if run >= TWINS:
+        assert held == [False, False, True]  # the first one is sent
+    if len(events) < TWINS:
+        assert held == [False] * 3
 
 
 def test_skipped_and_deferred():
