@@ -21,15 +21,14 @@ if TYPE_CHECKING:
     from .settings import How
 
 #: Key of meta of the requests that a callback has yielded, and of those that were put behind the others. The
-#: former says whether a page had the link before, but for what all links of that page had in common.
+#: former says whether a page had the link before.
 LINK_KEY, DEFERRED_KEY = "neardup_link", "neardup_deferred"
 #: A shape is closed after so many copies in a row: then at least 95 % of its pages are copies, by the lower
 #: bound of Wilson's interval, one-sided, at 95 %: n / (n + 1.645²).
 COPIES = 52
 #: What tells twins apart is closed after so many pages in a row that were copies of theirs.
 TWINS = 10
-#: Of the requests of a closed shape the first one of so many is sent; ever fewer after some thousand, or, of
-#: links that were given before, after eighty.
+#: Of closed requests the first one of so many is sent; ever fewer after thousands; of known links after 80.
 SAMPLE = 20
 #: What a deferred request's priority loses.
 BEHIND = 1_000_000
@@ -101,10 +100,9 @@ def _named(url: str, link: str) -> str:
 
 
 class Budget:
-    """Learns which shapes of URLs bring nothing new, and holds their requests back.
+    """Learns which URLs bring nothing new, and holds their requests back if a callback has yielded them.
 
-    Only GET requests that a callback has yielded, that Scrapy's filter may drop and that carry no item are
-    held back. *how* says what becomes of them; *state* returns what the crawl keeps in its JOBDIR.
+    *how* says what becomes of them; *state* returns what the crawl keeps in its JOBDIR.
     """
 
     def __init__(self, how: How, state: Callable[[], dict[str, Any]]) -> None:
@@ -113,8 +111,7 @@ class Budget:
         #: Whether a page has stored an item.
         self.items = False
         self._deferred = 0
-        #: How many requests of a closed shape were asked for, and which of them is sent next; apart those
-        #: that are looked at once more.
+        #: How many closed requests there were, and which is sent next; apart those that are looked at again.
         self._asked: dict[tuple[str, bool], tuple[int, int]] = {}
         #: Links that were given, and the names of parameters that have had two values on one page.
         self._links: set[int] = set()
@@ -133,9 +130,9 @@ class Budget:
     def follows(self, url: str, request: Request, seen: dict[str, str]) -> bool:
         """Note that the page at *url* has yielded *request*; return whether that may lead to a new page.
 
-        It may not if it has the path of the page's own shape, as facets have, if it was given before, or if
-        its shape is closed. *seen* has the parameters of the page's links so far: one that has never had two
-        values on one page, such as the identifier of a session, does not make a link another one.
+        It may not if it has the path of the page's own shape, as facets have, was given before, or is closed.
+        *seen* has the parameters of the page's links so far: one that has never had two values on one page,
+        such as the identifier of a session, does not make a link another one.
         """
         request.meta.pop(DEFERRED_KEY, None)
         if request.url.partition("#")[0] == url.partition("#")[0]:  # its session is an earlier one
@@ -179,9 +176,7 @@ class Budget:
         self._shapes[name] = min(copies, COPIES) // 2 if new else copies + 1
         if new:
             self._asked = {key: asked for key, asked in self._asked.items() if key[0] != name}
-        if self._closed(name) == was_closed:
-            return None
-        return "opened" if was_closed else "closed"
+        return None if self._closed(name) == was_closed else "opened" if was_closed else "closed"
 
     def _note(self, key: int, twins: dict[str, tuple[int, int]], story: bytes) -> None:
         if len(self._stories) >= LINKS:

@@ -431,8 +431,8 @@ class Page:
             new = self.policy == "drop_items" and self.passed_items > 0
         else:  # what has no text of its own may have items or links; no crawl of items needs one without
             new = self.passed_items > 0 or not budget.items or self.kind not in NO_TEXT_OF_ITS_OWN
-        story = self.story.identifier
-        change = budget.judged(self.url, self.link, new=new or self.leads_on, story=story)
+        new |= self.leads_on
+        change = budget.judged(self.url, self.link, new=new, story=self.story.identifier)
         if change is not None:
             self.reporter.count(f"budget/{change}")
 
