@@ -21,7 +21,7 @@ SPREAD = --dist loadfile --no-loadscope-reorder --numprocesses $(shell $(PYTHON)
 # What measures how long something takes.
 ALONE := tests/promises/test_event_loop.py
 
-.PHONY: demo demo-cluster test test-all test-oldest coverage browser quality bench torture lint types docs dist sbom ci clean
+.PHONY: demo demo-cluster demo-spark test test-all test-oldest coverage browser quality bench torture lint types docs dist sbom ci clean
 
 demo: $(VENV)/base
 	$(BIN)/python example_project/demo.py $(ARGS)
@@ -29,6 +29,10 @@ demo: $(VENV)/base
 # Two crawlers that share their requests and their index, on a Redis server that is started for it.
 demo-cluster: $(VENV)/cluster
 	$(BIN)/python example_project/cluster.py $(ARGS)
+
+# WARC and WET of that network, on a Spark of a master and two workers that are started for it.
+demo-spark: $(VENV)/spark $(VENV)/warc
+	$(BIN)/python example_project/spark_audit.py
 
 # What a contributor runs all day.
 test: $(VENV)/test
@@ -71,7 +75,7 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 	$(BIN)/mypy --package torture
-	MYPYPATH=example_project $(BIN)/mypy example_project/demo.py example_project/cluster.py
+	MYPYPATH=example_project $(BIN)/mypy example_project/demo.py example_project/cluster.py example_project/spark_audit.py
 
 # The documentation as a site, in docs/_build; a broken link between its pages fails.
 docs: $(VENV)/docs

@@ -109,8 +109,13 @@ Pages = dict[str, _Page]
 def read_pages(folder: Path) -> list[dict[str, Any]]:
     """Read the pages of the audit in *folder*. Raises `ConfigurationError` if there is none."""
     try:
-        with (folder / "pages.jsonl").open(encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file]
+        if (folder / "pages.parquet").exists():  # one on Spark
+            from pyarrow.dataset import dataset
+
+            rows = dataset(folder / "pages.parquet").to_table().to_pylist()
+        else:
+            with (folder / "pages.jsonl").open(encoding="utf-8") as file:
+                rows = [json.loads(line) for line in file]
         by_site(rows)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise ConfigurationError(

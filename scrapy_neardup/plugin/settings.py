@@ -204,10 +204,9 @@ def _named(scope: str, url: str, spider: Spider) -> str:
 #: The settings that differ for a kind of site. docs/scrapy.md says why.
 PRESETS: dict[str, dict[str, object]] = {
     "news": {"NEARDUP_WINDOW": 90},
-    "docs": {"NEARDUP_PREFER_CANONICAL": True},
     "shop": {"NEARDUP_SCOPE": "host", "NEARDUP_BUDGET": "defer"},
     "forum": {"NEARDUP_SCOPE": "host", "NEARDUP_BUDGET": "defer"},
-    "archive": {"NEARDUP_POLICY": "drop_page", "NEARDUP_PREFER_CANONICAL": True},
+    "archive": {"NEARDUP_POLICY": "drop_page"},
 }
 
 
@@ -251,6 +250,8 @@ class CrawlOptions(DetectionOptions):
                 hint = f"did you mean {near}?" if near else f"the settings are {', '.join(SETTINGS)}."
                 raise ConfigurationError(f"There is no setting {name}: {hint}")
         preset = settings.get(PREFIX + "PRESET") or ""
+        if preset == "docs":
+            raise ConfigurationError("NEARDUP_PRESET is 'docs', which is the default by now: leave it out.")
         implied = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
         values = cls.read(
             lambda name: implied.get(name) if settings.get(name) in (None, "") else settings.get(name)

@@ -33,8 +33,6 @@ ROWS = 1 << 12
 #: Bytes of a row group of Parquet. Each task holds one in memory while it writes, and one while it reads: of
 #: the 128 MiB that are usual, two tasks would fill the memory of a small executor.
 ROW_GROUP = 1 << 23
-#: A number that Spark gives a row: that of its partition, and below so many bits its place there.
-PLACE_BITS = 33
 _KINDS = {
     "long": pa.int64(), "int": pa.int32(), "string": pa.string(), "float": pa.float32(),
     "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),

@@ -29,7 +29,7 @@ from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import filed_url, header_for
 
 from .clusters import LED, SHOWN, clustered, connected, ranked
-from .frames import PLACE_BITS, Workspace, column_names, keys_of, mapped, ordered, records_of, texts
+from .frames import Workspace, column_names, keys_of, mapped, ordered, records_of, texts
 from .pages import find_paths, in_order, named, read_frame, read_paths
 from .pairs import REPEATS, candidates, firsts, judged
 
@@ -52,16 +52,9 @@ _ROWS = 1 << 14
 def write_clusters(grouped: DataFrame, space: Workspace) -> DataFrame:
     """Write the table of clusters, the largest first; return the number of each ``leader``."""
     led = grouped.where("size is not null")
-    places = led.selectExpr("row leader", "-size size", "rank")
-    by_size = space.numbered(places, ["size", "rank"], "work/clusters")
-    by_size = by_size.withColumn("part", F.expr(f"shiftright(row, {PLACE_BITS})"))
-    # Numbers from 0 without gaps: after those of the parts before comes the place in the own one.
-    before, offsets = 0, "map(-1L, 0L"
-    for part, count in by_size.groupBy("part").count().orderBy("part").collect():
-        offsets += f", {part}L, {before}L"
-        before += count
-    number = f"{offsets})[part] + row - shiftleft(part, {PLACE_BITS})"
-    clusters = by_size.selectExpr("leader", f"int({number}) cluster")
+    # Numbers without gaps are given by one task, which has a few bytes of each cluster.
+    number = "row_number() over (order by size desc, rank) - 1 cluster"
+    clusters = space.keep(led.selectExpr("row leader", number), "work/clusters")
     table = led.drop("leader").join(clusters, led["row"] == clusters["leader"])
     table = table.select("cluster", "canonical", *column_names(LED))
     space.keep(ordered(table, "cluster"), "clusters.parquet")

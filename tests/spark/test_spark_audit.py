@@ -6,11 +6,16 @@ import json
 import os
 import random
 import shutil
+import threading
+import time
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet
@@ -20,10 +25,11 @@ from click.testing import CliRunner
 from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit import audit as audit_here
 from scrapy_neardup.audit.components import components
+from scrapy_neardup.audit.rules import by_site, read_pages
 from scrapy_neardup.cli import main
 from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import find_urls
-from tests.audit.corpora import feed
+from tests.audit.corpora import feed, text
 from tests.audit.sources.archives import http, record, write_warc
 
 from .crawls import crawl
@@ -105,6 +111,8 @@ def test_paths_in_parts_with_the_components_in_rounds(spark: SparkSession, tmp_p
     for table in TABLES:
         assert rows_of(found, table) == rows_here(tmp_path / "here", table), table
     assert dropped(found) == (tmp_path / "here" / "drop.txt").read_text().splitlines()
+    same, other = (by_site(read_pages(tmp_path / name)) for name in ("here", "spark"))
+    assert same == other  # `scrapy-neardup rules` takes either
     summary = json.loads((tmp_path / "here" / "summary.json").read_text())
     for name in ("pages", "verdicts", "handled", "clusters", "pairs", "largest_clusters"):
         assert found.summary[name] == summary[name], name
@@ -247,3 +255,47 @@ def test_what_cannot_be_read_is_said(spark: SparkSession, tmp_path: Path) -> Non
     found = CliRunner().invoke(main, ["audit", *arguments])
     assert (found.exit_code, found.output.count("\n")) == (2, 2), found.output
     assert "/no/such/feed.jl" in found.output
+
+
+def test_the_demo_with_an_executor_that_is_killed_half_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A master and two workers; the rows are those of one machine."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "example_project")
+    demo = import_module("spark_audit")
+    monkeypatch.setattr(demo, "OUT", tmp_path / "out")
+    killed: list[int] = []
+
+    def kill() -> None:
+        while not (tmp_path / "out" / "audit" / "work" / "pages").exists():
+            time.sleep(0.1)
+        for process in psutil.Process().children(recursive=True):
+            if not killed and any("CoarseGrainedExecutorBackend" in part for part in process.cmdline()):
+                process.kill()
+                killed.append(process.pid)
+
+    threading.Thread(target=kill, daemon=True).start()
+    assert demo.main() == 0
+    assert killed
+    assert not [each for each in psutil.Process().children() if "deploy" in " ".join(each.cmdline())]
+    found = SimpleNamespace(out=tmp_path / "out" / "audit")
+    seed = json.loads((found.out / "settings.json").read_text())["identity"]["seed"]
+    archives = [tmp_path / "out" / name for name in ("network.warc.gz", "network.warc.wet.gz")]
+    with audit_here(archives, tmp_path / "here", seed=seed, workers=1, extract_timeout=60) as here:
+        assert {"unique", "exact", "near"} <= {*here.pages["verdict"].tolist()}
+    for table in TABLES:
+        assert rows_of(found, table) == rows_here(tmp_path / "here", table), table
+    assert dropped(found) == (tmp_path / "here" / "drop.txt").read_text().splitlines()
+
+
+def test_one_text_very_often_and_a_very_large_page(spark: SparkSession, tmp_path: Path) -> None:
+    same = text("same", 60)
+    url = "concat('https://h', id % 50, '.example/', id) url"
+    copies = spark.range(50_000).selectExpr(url, f"'{same}' text")
+    large = spark.range(1).selectExpr(
+        "'https://large.example/' url", f"repeat('{text('large', 640)}\\n', 10000) text"
+    )
+    found = audit(copies.unionByName(large), str(tmp_path / "out"), seed=3)
+    verdicts = {name: count for name, count in found.summary["verdicts"].items() if count}
+    assert verdicts == {"unique": 2, "exact": 49_999}
+    assert (found.summary["clusters"], found.summary["problems"]) == (1, 0)
