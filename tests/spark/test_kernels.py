@@ -1,21 +1,17 @@
-"""What executors do with Arrow batches, without Spark: pairs and components are those of one machine."""
+"""What executors do with Arrow batches, without Spark: pairs are those of one machine."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'scrapy-neardup[spark]'")
 
-from scrapy_neardup.audit.components import components
 from scrapy_neardup.audit.pairs import equal_keys, near_pairs
 from scrapy_neardup.fingerprint import load_scheme
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables
-from scrapy_neardup.spark.clusters import solve
-from scrapy_neardup.spark.frames import signed, texts
+from scrapy_neardup.spark.frames import signed
 from scrapy_neardup.spark.pairs import keys_held, near_pairs_of_tables, pairs_of_keys, permuted
 
 
@@ -27,20 +23,6 @@ def shuffled(rows: pa.RecordBatch) -> pa.Table:
     """Return the rows of a group as Spark hands them to the next step: in any order."""
     order = np.random.default_rng(1).permutation(rows.num_rows)
     return pa.Table.from_batches([rows.take(order)])
-
-
-@given(
-    st.lists(st.tuples(st.none() | st.text(max_size=3), st.binary(max_size=3)), max_size=20),
-    st.integers(0, 20),
-)
-def test_columns_of_slices(rows: list[tuple[str | None, bytes]], cut_at: int) -> None:
-    """Tables come in parts, each with an offset of its own into the buffers of Arrow."""
-    words, data = ([row[place] for row in rows] for place in (0, 1))
-    table = pa.table({"words": pa.array(words, pa.string()), "data": pa.array(data, pa.binary())})
-    parts = [table.slice(0, cut_at), table.slice(cut_at)]
-    for each in (pa.concat_tables(parts), *(batch for part in parts for batch in part.to_batches())):
-        assert texts(each, "words") == each.column("words").to_pylist()
-        assert texts(each, "data") == each.column("data").to_pylist()
 
 
 def test_pairs_of_keys() -> None:
@@ -80,11 +62,3 @@ def test_near_fingerprints(blocks: int) -> None:
     }
     assert len(found) == len({*found})
     assert {*found} == expected
-
-
-def test_components_of_all_edges() -> None:
-    edges = np.random.default_rng(6).integers(0, 60, (40, 2))
-    labels = components(60, edges)
-    whole = solve(pa.table({"a": edges[:, 0], "b": edges[:, 1]}))
-    found = zip(whole.column("row").to_pylist(), whole.column("component").to_pylist(), strict=True)
-    assert dict(found) == {page: int(labels[page]) for page in np.unique(edges).tolist()}
