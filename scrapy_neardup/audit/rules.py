@@ -112,7 +112,7 @@ def read_pages(folder: Path) -> list[dict[str, Any]]:
         if (folder / "pages.parquet").exists():  # one on Spark
             from pyarrow.dataset import dataset
 
-            rows = dataset(folder / "pages.parquet").to_table().to_pylist()
+            rows: list[dict[str, Any]] = dataset(folder / "pages.parquet").to_table().to_pylist()
         else:
             with (folder / "pages.jsonl").open(encoding="utf-8") as file:
                 rows = [json.loads(line) for line in file]

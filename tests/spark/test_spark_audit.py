@@ -66,7 +66,7 @@ def spark() -> Iterator[SparkSession]:
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.autoBroadcastJoinThreshold": "-1",
-            # Most plans run once, on few rows: to compile them takes a quarter of the processor time.
+            # Most plans run once, on few rows: to compile them takes half of the processor time.
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.ui.showConsoleProgress": "false",
@@ -273,7 +273,7 @@ def test_the_demo_with_an_executor_that_is_killed_half_way(
     found = SparkAudit(None, str(out / "audit"), {})  # type: ignore[arg-type]
     seed = json.loads(Path(found.out, "settings.json").read_text())["identity"]["seed"]
     archives = sorted(out.glob("network.*"))
-    with audit_here(archives, tmp_path / "here", seed=seed, workers=1, extract_timeout=60) as here:
+    with audit_here(archives, tmp_path / "here", seed=seed, workers=1) as here:
         assert {"unique", "exact", "near"} <= {*here.pages["verdict"].tolist()}
     for table in TABLES:
         assert rows_of(found, table) == rows_here(tmp_path / "here", table), table
