@@ -47,6 +47,11 @@ _PAGES, _DRAWN, _SHOWN, _COMPARED, _DEPTH = 3, 1000, 1 << 14, 1000, 8
 #: Fields in which case says nothing, and the name of the site may stand behind a title, after a separator.
 _TITLE, _SEPARATOR = re.compile(r"title|head(line|ing)|^name$", re.IGNORECASE), re.compile(r" *(?:[|·]|::) *")
 _NUMBER = re.compile(r"\d+")
+#: A number in its digits and decimals. Those of more than seven digits in a row are dates and identifiers.
+_AMOUNT = re.compile(r"(?<!\d)(-?)(\d{1,3}(?:[.,' ]\d{3})+|\d{1,7})(?:[.,](\d{1,2}|\d{4,}))?(?!\d)")
+#: An amount has a number and so many letters, of a currency or unit, or a sign of a currency, in so many
+#: characters; and no name that says by what a site knows it.
+_LETTERS, _BRIEF, _ID = 3, 40, re.compile(r"(?:^|[^a-z])id$|I[dD]$")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S+\.[a-z0-9]{2,5}", re.IGNORECASE)
 #: What may be an identifier of a session or a visit, which is longer than the number of an article; and how
 #: many runs of letters or digits that has.
@@ -55,8 +60,10 @@ _RUN, _RUNS = re.compile(r"\d+|[a-z]+", re.IGNORECASE), 4
 #: The keys of what this package says of a page; fields of that begin with its name.
 _OWN = {"url", "kind", "distance", "similarity", "policy"}
 #: What is packed of a field: the hash of its name, its length, and its value. That is a hash of this many
-#: bytes, perhaps one of the site's name behind a title, or a text, whose length is another one.
+#: bytes, perhaps one of the site's name behind a title or a part of one of its amount; or a text, whose
+#: length is another one.
 _FIELD, _HASH, _TEXT = struct.Struct("<HB"), 4, struct.Struct("<QIB")
+_TITLED, _COUNTED = 2 * _HASH, _HASH + 2
 #: Number of items in a note that stands for more than are described.
 _MORE = 255
 
@@ -112,12 +119,13 @@ class ItemNotes:
         return frozenset(_key(name + part) for name in (*self.ignored, *self.learned) for part in ("", "\n"))
 
     def difference(self, item: Described, other: Described) -> list[Difference]:
-        """Return the fields in which two items differ."""
+        """Return the fields in which two items differ, amounts first."""
+        keys = _differing(item, other)
         return [
             Difference(
                 self._names.get(key, ""), *(self._shown.get((key, each.get(key))) for each in (item, other))
             )
-            for key in _differing(item, other)
+            for key in sorted(keys, key=lambda key: not _other_amount(item, other, key))
         ]
 
     def learn(self, differences: Sequence[Difference], page: str) -> str | None:
@@ -183,7 +191,8 @@ class RepeatedItems:
         alike = [each for _, items in self._pages for each in items.get(outline, ())]
         if item in alike or not all(_differing(item, each) for each in alike[:MOST_ITEMS]):
             return "same"
-        return "undecided" if self._text_decides and not several else "differs"
+        decided = several or not self._text_decides or self._other_amounts(item)
+        return "differs" if decided else "undecided"
 
     def closest(self, item: Described) -> Closest:
         """Return the item that is most like *item*, which differs from all; of many, one of the first."""
@@ -206,6 +215,20 @@ class RepeatedItems:
         own = [each for page, items in self._pages if page.one_site for each in chain(*items.values())]
         return bool(own) and all(
             any(not _same(item[key], each[key]) for key in item.keys() & each.keys()) for each in own
+        )
+
+    def _other_amounts(self, item: Described) -> bool:
+        """Whether each stored item has another amount, such as a price, in a field that both have.
+
+        What is in the URL of its page is no amount: the site knows the page by it.
+        """
+        stored = [(page, each) for page, items in self._pages for each in chain(*items.values())]
+        return bool(stored) and all(
+            any(
+                _other_amount(item, each, key) and each[key][_HASH:] not in _numbers_of(page.url)
+                for key in item.keys() & each.keys()
+            )
+            for page, each in stored
         )
 
     @cached_property
@@ -279,8 +302,19 @@ def _same(one: bytes, other: bytes) -> bool:
         (sketch, numbers, bits), (other_sketch, other_numbers, other_bits) = map(_TEXT.unpack, (one, other))
         same = bool(numbers == other_numbers)
         return same and (sketch ^ other_sketch).bit_count() <= min(bits, other_bits)
-    titles = {len(one), len(other)} == {_HASH, 2 * _HASH}
-    return one == other or (titles and one[:_HASH] == other[:_HASH])
+    sizes = {len(one), len(other)}
+    told = len(sizes) == 2 and sizes <= {_HASH, _COUNTED, _TITLED}  # by one of them more than by the other
+    return one == other or (told and one[:_HASH] == other[:_HASH])
+
+
+def _other_amount(item: Described, other: Described, key: int) -> bool:
+    """Whether two items have another amount each in a field."""
+    one, two = item.get(key, b""), other.get(key, b"")
+    return len(one) == len(two) == _COUNTED and one[_HASH:] != two[_HASH:]
+
+
+def _numbers_of(url: str) -> set[bytes]:
+    return {_hash(number)[: _COUNTED - _HASH] for number in _NUMBER.findall(url)}
 
 
 def _outline(item: Described) -> _Outline:
@@ -326,7 +360,9 @@ def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
         named = len(site) == 1 and len(title) > 3 and not _NUMBER.search(site[0])
         yield "", _hash(title) + _hash(site[0]) if named else _hash(short[0].lower())
     elif short:
-        yield "", _hash("\0\0".join(sorted(short)))
+        amount = _amount(short[0]) if len(short) == 1 and not _ID.search(name) else ""
+        said = _hash("\0\0".join(sorted(short)))
+        yield "", said + _hash(amount)[: _COUNTED - _HASH] if amount else said
     if texts:
         yield "\n", _text(" ".join(texts))
 
@@ -353,6 +389,18 @@ def _plain(value: object) -> str:
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     return "" if value is None else " ".join(unicodedata.normalize("NFC", str(value)).split())
+
+
+def _amount(text: str) -> str:
+    """Return the one number of a price, a size or the like, however it is written; "" if it is none."""
+    found = [*islice(_AMOUNT.finditer(text[: _BRIEF + 1]), 2)]
+    letters = sum(map(str.isalpha, text))
+    unit = letters <= _LETTERS or any(unicodedata.category(each) == "Sc" for each in text)
+    if len(found) != 1 or len(text) > _BRIEF or not unit:
+        return ""
+    sign, whole, decimals = found[0].groups("")
+    digits = "".join(_NUMBER.findall(whole))
+    return f"{sign}{digits}.{decimals}".rstrip("0").removesuffix(".") if decimals else sign + digits
 
 
 def _is_spaced(text: str) -> bool:

@@ -40,6 +40,39 @@ def test_items_of_one_site_that_differ_in_text_alone_are_versions(other, found):
     assert RepeatedItems(notes, pages).find(copy, several=False) == found
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        ({"price": "19.99 €"}, {"price": "€24.99"}, "differs"),
+        ({"price": "1.299,00 €"}, {"price": 1299.0}, "undecided"),
+        ({"price": "1 299,50"}, {"price": "1,299.5 USD"}, "undecided"),
+        ({"price": "from $19"}, {"price": "from $24"}, "differs"),
+        ({"size": "3 kg"}, {"size": "5 kg"}, "differs"),
+        ({"temperature": "-5 °C"}, {"temperature": "5 °C"}, "differs"),
+        ({"price": "19.99"}, {"price": "on request"}, "undecided"),
+        ({"price": "19.99"}, {"cost": "24.99"}, "undecided"),
+        ({"id": 17}, {"id": 18}, "undecided"),
+        ({"postId": 17}, {"postId": 18}, "undecided"),
+        ({"number": 1234}, {"number": 18}, "undecided"),  # its URL has it
+        ({"date": "2031-05-06"}, {"date": "2031-05-07"}, "undecided"),
+        ({"date": "6.5.2031"}, {"date": "7.5.2031"}, "undecided"),
+        ({"at": 1935000000}, {"at": 1935000999}, "undecided"),
+        ({"at": "10:30"}, {"at": "11:30"}, "undecided"),
+        ({"title": "Five dead", "by": "Ann, 37"}, {"title": "5 dead", "by": "Bea"}, "undecided"),
+    ],
+    ids=str,
+)
+def test_on_two_sites_another_amount_is_another_thing(one, other, found):
+    notes = ItemNotes()
+    stored = Repeated(
+        "https://a.example/1234", pack([notes.describe(one)]), 1, one_site=False, exact=False, pending=None
+    )
+    repeated, item = RepeatedItems(notes, [stored]), notes.describe(other)
+    assert repeated.find(item, several=False) == found
+    if found == "differs":
+        assert repeated.closest(item).differences[0].field in one
+
+
 SPECS = (
     "Width 40 units, height 60 units, depth 22 units, weight 3 units, volume 17 units, power 800 units, " * 9
 )

@@ -238,3 +238,21 @@ async def test_a_short_text_under_many_names_is_a_wall_unless_items_tell_its_pag
     assert len(result.items) == (24 if tell else 44)
     assert tell or result["wall"] == 21  # else it hangs on which of them a page is compared with first
     assert result.errors == {}
+
+
+@pytest.mark.parametrize(("prices", "kept"), [(("19.99", "24.99"), 2), ((1299, "$1,299.00"), 1)])
+async def test_on_two_sites_the_text_decides_unless_an_amount_is_another(
+    site, crawl, pages, text, page, prices, kept
+):
+    class Shop(pages):
+        def parse(self, response):
+            yield {"url": response.url, "seller": response.url, "price": prices[response.url[-1] == "2"]}
+
+    far = type(site)()  # another port is another site
+    try:
+        for each, path in ((site, "/1"), (far, "/2")):
+            each.pages[path] = page(text(1))
+        result = await crawl(Shop, ONE_BY_ONE, urls=[f"{site.url}/1", f"{far.url}/2"])
+    finally:
+        far.close()
+    assert (len(result.items), result["items_differ"], result.errors) == (kept, kept - 1, {})
