@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import secrets
 import time
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,14 +43,6 @@ if TYPE_CHECKING:
     from .index.protocol import Documents, Found
     from .index.reservation import Reservation
     from .matching.matcher import Candidates
-
-
-class _Answer(NamedTuple):
-    """What is said of a document, the candidates it has met, and whether its lookups have met a bound."""
-
-    decision: Decision = Decision("unique", filed=True)
-    candidates: Candidates | None = None
-    bounded: bool = False
 
 
 class Detector:
@@ -88,7 +81,8 @@ class Detector:
         # shows here and not with the first page.
         entries([self.signature("a")], ["https://example.com/"], index.header, scope="any")
         self._clock = clock
-        self._sites, self._titles = SiteCounter(), TitleCounter()
+        #: What was learned of texts that many sites, or many pages of one, have.
+        self.sites, self.titles = SiteCounter(), TitleCounter()
         self._pending: set[Reservation] = set()
         self._closed = False
 
@@ -155,7 +149,10 @@ class Detector:
 
     def check(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document without storing it."""
-        return self._judge(document, url, scope, reserve=False)
+        case = self._case(document, url, scope, counted=False)
+        if not case.is_short:
+            case.decide(self.index.find(case.entry, self.matcher.lookups))
+        return case.verdict()
 
     def reserve(
         self,
@@ -165,7 +162,7 @@ class Detector:
         scope: str = "",
         beside: Collection[tuple[str, bytes]] = (),
         keep_fragment: bool = False,
-        named_by: Callable[[str], bool] | None = None,
+        named_by: Callable[[str], bool] = lambda url: False,
     ) -> Verdict:
         """Judge a document; one that is to be stored gets a pending place, see `Verdict.reservation`.
 
@@ -176,9 +173,22 @@ class Detector:
         of their pages differ. With *keep_fragment* the fragment is part of the URL. A near-duplicate of a
         page is ``preferred`` if *named_by* says of its URL that it names this one as its better version.
         """
-        return self._judge(
-            document, url, scope, reserve=True, beside=beside, keep_fragment=keep_fragment, named_by=named_by
+        case = self._case(
+            document,
+            url,
+            scope,
+            counted=True,
+            beside=beside,
+            keep_fragment=keep_fragment,
+            named_by=named_by,
         )
+        if case.is_short:
+            return case.verdict()
+        reservation = self.index.reserve_if(case.entry, self.matcher.lookups, case.decide)
+        if reservation is not None:
+            self._pending.add(reservation)
+            reservation.add_done_callback(self._pending.discard)
+        return case.verdict(reservation)
 
     def add(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document and store it if it is to be stored."""
@@ -216,124 +226,130 @@ class Detector:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _judge(
+    def _case(
         self,
         document: str | MainText | Signature,
         url: str,
         scope: str,
         *,
-        reserve: bool,
+        counted: bool,
+        beside: Collection[tuple[str, bytes]] = (),
         keep_fragment: bool = False,
-        **how: Any,
-    ) -> Verdict:
-        """Judge a document, and with *reserve* keep a place for it; *how* is for `decide`."""
+        named_by: Callable[[str], bool] = lambda url: False,
+    ) -> _Case:
         require_type("A URL", url, str, "text, a str")
         require_type("A scope", scope, str, "text, a str")
         if not isinstance(document, Signature):
             wanted = "its main text, a str or MainText, or a Signature"
             require_type("A document", document, (str, MainText), wanted)
             document = self.signature(document)
-        signature, time_ = document, now(self._clock)
-        if signature.tokens < self.min_tokens:
-            told = {"step": "text", "tokens": signature.tokens, "tokens_asked": self.min_tokens}
-            return Verdict("too_short", explain=lambda: told)
-        # What was stored before counts no more, and what will soon be too old is filed anew when it is met.
-        window = (self.window or 0) * SECONDS_PER_DAY
-        oldest, renewed = (time_ - window, time_ - window / 8) if window else (0, -math.inf)
+        time_ = now(self._clock)
         entry = entries(
-            [signature], [url], self.index.header, scope=scope, time=time_, keep_fragments=keep_fragment
+            [document], [url], self.index.header, scope=scope, time=time_, keep_fragments=keep_fragment
         )
-        answer, reservation = _Answer(), None
+        return _Case(self, document, entry, time_, counted, beside, named_by)
 
-        def filing(found: Found) -> Filing | None:
-            nonlocal answer
-            if not len(found.documents):  # most pages are new
-                answer = _Answer(bounded=found.narrowed)
-            else:
-                candidates = self.matcher.candidates(entry, found, oldest)
-                known = partial(self._is_of_the_site, signature, entry, candidates)
-                decision = decide(candidates, renewed, is_of_the_site=known, **how)
-                answer = _Answer(decision, candidates, not candidates.complete)
-            decision, kept = answer.decision, entry
-            if not decision.filed:
-                return None
-            if found.crowded or decision.of_template:
-                # Of a crowd of like documents no lookup would find this one, and each would take longer.
-                kept = as_template(entry, self.matcher.scheme, keyed=decision.keyed and not found.crowded)
-            return Filing(kept, decision.replaces)
 
-        if reserve:
-            reservation = self.index.reserve_if(entry, self.matcher.lookups, filing)
-            if reservation is not None:
-                self._pending.add(reservation)
-                reservation.add_done_callback(self._pending.discard)
-        else:
-            filing(self.index.find(entry, self.matcher.lookups))
-        return self._verdict(
-            signature, entry, answer, reservation, count=reserve, told_apart=bool(how.get("beside"))
+_UNIQUE = Decision("unique", filed=True)
+
+
+@dataclass
+class _Case:
+    """A document on its way to a verdict: what the index has found is kept here, and what is decided."""
+
+    detector: Detector
+    signature: Signature
+    entry: Documents
+    time: int
+    #: Whether `SiteCounter` and `TitleCounter` count it.
+    counted: bool
+    beside: Collection[tuple[str, bytes]]
+    named_by: Callable[[str], bool]
+    decision: Decision = _UNIQUE
+    candidates: Candidates | None = None
+    bounded: bool = False
+
+    @property
+    def is_short(self) -> bool:
+        return self.signature.tokens < self.detector.min_tokens
+
+    def decide(self, found: Found) -> Filing | None:
+        """Decide by what the lookups have *found*; return what is to be filed, if anything is."""
+        matcher, window = self.detector.matcher, (self.detector.window or 0) * SECONDS_PER_DAY
+        self.decision, self.candidates, self.bounded = _UNIQUE, None, found.narrowed
+        if len(found.documents):  # most pages are new
+            # What was stored before counts no more, and what will soon be too old is filed anew.
+            oldest, renewed = (self.time - window, self.time - window / 8) if window else (0, -math.inf)
+            self.candidates = matcher.candidates(self.entry, found, oldest)
+            self.bounded = not self.candidates.complete
+            self.decision = decide(
+                self.candidates,
+                renewed,
+                beside=self.beside,
+                named_by=self.named_by,
+                is_of_the_site=self._is_of_the_site,
+                is_wall=self._is_wall,
+            )
+        if not self.decision.filed:
+            return None
+        if not (found.crowded or self.decision.of_template):
+            return Filing(self.entry, self.decision.replaces)
+        # Of a crowd of like documents no lookup would find this one, and each would take longer.
+        keyed = self.decision.keyed and not found.crowded
+        return Filing(as_template(self.entry, matcher.scheme, keyed=keyed), self.decision.replaces)
+
+    def _is_wall(self, row: int) -> bool:
+        # What is told apart from stored documents by its items is none, whoever has its text.
+        if self.beside or self.candidates is None:
+            return False
+        stored, own = self.candidates.found.stored.urls[row], filed_url(self.entry.urls[0])
+        meets = self.detector.sites.meets(stored, own, self.signature.tokens, count=self.counted)
+        return meets or self.signature.wall
+
+    def _is_of_the_site(self, row: int) -> bool:
+        """Tell whether what it shares with the candidate in *row* is known to be its own site's."""
+        assert self.candidates is not None
+        keys = self.detector.matcher.scheme.keys
+        shared = int(self.candidates.found.shared[-1, row]) if keys else 1
+        return self.candidates.of_two_sites(row) and self.detector.titles.is_of_the_site(
+            *self._met(self.candidates, row), shared
         )
 
-    def _is_of_the_site(
-        self, signature: Signature, entry: Documents, candidates: Candidates, row: int
-    ) -> bool:
-        """Tell whether what a document shares with the candidate in *row* is known to be its own site's."""
-        shared = int(candidates.found.shared[-1, row]) if self.matcher.scheme.keys else 1
-        return candidates.of_two_sites(row) and self._titles.is_of_the_site(
-            *self._met(signature, entry, candidates, row), shared
-        )
-
-    def _met(
-        self, signature: Signature, entry: Documents, candidates: Candidates, row: int
-    ) -> tuple[int, list[int], bytes]:
+    def _met(self, candidates: Candidates, row: int) -> tuple[int, list[int], bytes]:
         """Return what `TitleCounter` counts: the site of a document, runs of its words, and its title."""
+        signature, keys = self.signature, self.detector.matcher.scheme.keys
         # Without a title its short lines tell it from others of its site.
         title = signature.title if any(signature.title) else signature.figures + signature.words
-        keys = self.matcher.scheme.keys
         if keys:
-            runs = [key for key in entry.keys[-keys:, 0].tolist() if key != NO_KEY]
+            runs = [key for key in self.entry.keys[-keys:, 0].tolist() if key != NO_KEY]
         else:
             runs = [hash(candidates.found.stored.urls[row])]  # nothing is known but that they are alike
         return int(candidates.record["site"]), runs, title
 
-    def _verdict(
-        self,
-        signature: Signature,
-        entry: Documents,
-        answer: _Answer,
-        reservation: Reservation | None,
-        *,
-        count: bool,
-        told_apart: bool,
-    ) -> Verdict:
-        """Return the verdict; with *count* `SiteCounter` and `TitleCounter` count the document.
-
-        What is *told_apart* from stored documents by its items is no wall, whoever has its text.
-        """
-        decision, candidates, bounded = answer
-        row = decision.row
+    def verdict(self, reservation: Reservation | None = None) -> Verdict:
+        """Return the verdict on what was decided."""
+        candidates, row = self.candidates, self.decision.row
+        if self.is_short:
+            told = {"step": "text", "tokens": self.signature.tokens, "tokens_asked": self.detector.min_tokens}
+            return Verdict("too_short", explain=lambda: told)
         if candidates is None or row is None:
-            return Verdict("unique", reservation=reservation, bounded=bounded)
-        if count and decision.kind in ("near", "boilerplate") and candidates.of_two_sites(row):
-            self._titles.meets(*self._met(signature, entry, candidates, row))
+            return Verdict("unique", reservation=reservation, bounded=self.bounded)
+        if self.counted and self.decision.kind in ("near", "boilerplate") and candidates.of_two_sites(row):
+            self.detector.titles.meets(*self._met(candidates, row))
         found, judgement = candidates.found, candidates.judgement
-        match = found.stored.urls[row]
-        walled = not told_apart and decision.kind in ("near", "exact")
-        walled = walled and (
-            self._sites.meets(match, filed_url(entry.urls[0]), signature.tokens, count=count)
-            or signature.wall
-        )
         record, stored = candidates.record.copy(), found.stored.records[row : row + 1].copy()
+        shared = found.shared[:, row].tolist()
         return Verdict(
-            kind="wall" if walled else decision.kind,
-            url=match,
+            kind=self.decision.kind,
+            url=found.stored.urls[row],
             distance=int(judgement.distance[row]),
             similarity=float(judgement.similarity[row]),
             reservation=reservation,
             pending=found.pending[row],
-            unchanged=decision.unchanged,
-            bounded=bounded,
-            repeats=None if signature.wall else partial(_repeated, candidates, row),
-            explain=partial(self.matcher.explain, record, stored, found.shared[:, row].tolist()),
+            unchanged=self.decision.unchanged,
+            bounded=self.bounded,
+            repeats=None if self.signature.wall else partial(_repeated, candidates, row),
+            explain=partial(self.detector.matcher.explain, record, stored, shared),
         )
 
 

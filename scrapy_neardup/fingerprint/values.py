@@ -66,9 +66,11 @@ def compare(new: NDArray[np.uint16], stored: NDArray[np.uint16]) -> Others:
 
     Where one of the two has more than are kept, only those in the range that both have kept are compared.
     """
-    new, stored = np.broadcast_arrays(new, stored)
+    most = stored.shape[-1]
+    both = np.empty((*np.broadcast_shapes(new.shape[:-1], stored.shape[:-1]), 2 * most), np.uint16)
+    both[..., :most], both[..., most:] = new, stored
+    both.sort(axis=-1)
     least = np.maximum(np.maximum(new[..., -1:], stored[..., -1:]), 1)
-    both = np.sort(np.concatenate((new, stored), axis=-1), axis=-1)
     shared = ((both[..., 1:] == both[..., :-1]) & (both[..., 1:] >= least)).sum(axis=-1)
     mine, theirs = ((each >= least).sum(axis=-1) for each in (new, stored))
     return Others(mine - shared, theirs - shared, np.minimum(mine, theirs), least[..., 0] > 1)

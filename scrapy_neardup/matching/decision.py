@@ -19,7 +19,7 @@ BOILERPLATE = 2
 #: The first so many pages of such a text are found by their keys: some of them may have other short lines.
 KEYED = 2 * BOILERPLATE
 #: What a document that can be judged is to those that are stored. `Verdict` says what each word means.
-Kind = Literal["unique", "exact", "near", "revisit", "template", "boilerplate", "fuller", "preferred"]
+Kind = Literal["unique", "exact", "near", "revisit", "template", "boilerplate", "wall", "fuller", "preferred"]
 
 
 class Decision(NamedTuple):
@@ -43,8 +43,9 @@ def decide(
     renewed: float = -np.inf,
     *,
     beside: Collection[tuple[str, bytes]] = (),
-    named_by: Callable[[str], bool] | None = None,
+    named_by: Callable[[str], bool] = lambda url: False,
     is_of_the_site: Callable[[int], bool] = lambda row: False,
+    is_wall: Callable[[int], bool] = lambda row: False,
 ) -> Decision:
     """Decide what a document is to its *candidates*.
 
@@ -54,19 +55,54 @@ def decide(
 
     It repeats none of the settled pages whose URLs and notes are *beside* it: its items differ from theirs.
     *named_by* tells of the URL of a page whether that names this one as its canonical version: then it takes
-    the place of what it repeats. *is_of_the_site* tells of the row of a near-duplicate whether what the
-    document shares with it is of the document's own site.
+    the place of what it repeats. Of the row of a near-duplicate *is_of_the_site* tells whether what the
+    document shares with it is of the document's own site, and *is_wall* whether their text is a wall.
     """
     found, judgement, own = candidates.found, candidates.judgement, candidates.own
-    pages = [*zip(found.stored.urls, found.stored.notes, found.pending, strict=True)]
-    others = np.array(
-        [pending is not None or (url, note) not in beside for url, note, pending in pages], bool
-    )
-    near = judgement.near & others
+    settled = np.array([pending is None for pending in found.pending], bool)
+    pages = zip(found.stored.urls, found.stored.notes, strict=True)
+    apart = settled & np.array([page in beside for page in pages], bool)
+    near = judgement.near & ~apart
     if not candidates.complete:
         # One of those that were left out might show that it is a page of its own, as boilerplate does.
-        near = near & (own | judgement.exact)
-    # The strongest come first.
+        near &= own | judgement.exact
+    kind, row = _strongest(candidates, near)
+    with_its_text = judgement.text_only & ~own
+    same_text = int(with_its_text.sum())
+    if same_text >= BOILERPLATE and kind == "near":
+        # Of a text that is the site's, short lines of its own still make a page that can be repeated.
+        common = (with_its_text & candidates.same_lines).sum() >= BOILERPLATE
+    else:
+        common = same_text >= BOILERPLATE and kind != "revisit"
+    if common:
+        kind, row = "boilerplate", candidates.best(with_its_text)
+    of_the_site = kind == "near" and row is not None and not judgement.exact[row] and is_of_the_site(row)
+    if of_the_site:
+        kind = "boilerplate"
+    if row is not None and kind == "near":
+        naming = near & settled & np.array([named_by(url) for url in found.stored.urls])
+        if naming.any():
+            replaces = found.documents[own | naming].tolist()
+            return Decision("preferred", candidates.best(naming), filed=True, replaces=replaces)
+        if is_wall(row):
+            return Decision("wall", row)
+        return Decision("exact" if judgement.exact[row] else "near", row)
+    stored_since = found.stored.records["time"] > renewed
+    of_template = same_text > 0 or of_the_site or bool((judgement.template & ~own).any())
+    return Decision(
+        kind,
+        row,
+        filed=not (own & ~apart & judgement.exact & stored_since).any(),
+        replaces=found.documents[own].tolist(),
+        of_template=of_template and not apart.any(),
+        keyed=0 < same_text < KEYED and not near.any(),
+        unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
+    )
+
+
+def _strongest(candidates: Candidates, near: NDArray[np.bool_]) -> tuple[Kind, int | None]:
+    """Return the strongest of what a document is to a candidate, and the row of that."""
+    judgement, own = candidates.judgement, candidates.own
     kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
         ("revisit", near & own),
         ("near", near),
@@ -74,33 +110,8 @@ def decide(
         ("template", judgement.template),
         ("fuller", judgement.fuller),
     )
-    nothing: tuple[Kind, NDArray[np.bool_]] = ("unique", near)
-    kind, among = next((each for each in kinds if each[1].any()), nothing)
-    row = candidates.best(among)
-    with_its_text = judgement.text_only & ~own
-    # Of a text that is the site's, short lines of its own still make a page that can be repeated.
-    telling = with_its_text & candidates.same_lines if kind == "near" else with_its_text
-    if telling.sum() >= BOILERPLATE and kind != "revisit":
-        kind, row = "boilerplate", candidates.best(with_its_text)
-    of_the_site = kind == "near" and row is not None and not judgement.exact[row] and is_of_the_site(row)
-    if of_the_site:
-        kind = "boilerplate"
-    if row is not None and kind == "near":
-        settled = [pending is None and named_by is not None and named_by(url) for url, _, pending in pages]
-        naming = near & np.array(settled)
-        if not naming.any():
-            return Decision("exact" if judgement.exact[row] else "near", row)
-        replaces = found.documents[own | naming].tolist()
-        return Decision("preferred", candidates.best(naming), filed=True, replaces=replaces)
-    same_text = int(with_its_text.sum())
-    of_template = bool((judgement.template & ~own).any()) or same_text > 0 or of_the_site
-    stored_since = found.stored.records["time"] > renewed
-    return Decision(
-        kind,
-        row,
-        filed=not (own & others & judgement.exact & stored_since).any(),
-        replaces=found.documents[own].tolist(),
-        of_template=bool(others.all()) and of_template,
-        keyed=0 < same_text < KEYED and not near.any(),
-        unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
-    )
+    for kind, among in kinds:
+        row = candidates.best(among)
+        if row is not None:
+            return kind, row
+    return "unique", None

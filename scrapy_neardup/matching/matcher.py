@@ -197,9 +197,10 @@ def _evidence(
     )
     known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
     same = new["site"] == stored["site"]
-    pairs = np.broadcast_arrays(new, stored)
-    tokens = np.stack([each["tokens"] * shingles_a_token(each) for each in pairs])
-    shingles = np.maximum(np.stack([each["shingles"] for each in pairs]), 1)
+    tokens, shingles = np.empty((2, 2, *jaccard.shape), np.int64)
+    for row, each in enumerate((new, stored)):
+        tokens[row], shingles[row] = each["tokens"] * shingles_a_token(each), each["shingles"]
+    shingles = np.maximum(shingles, 1)
     length = shingles[0] / shingles[1]
     shorter = np.minimum(new["tokens"], stored["tokens"])
     # Where one is seen in a part of the values, others may be, too. Copies of a note lack some of its words.

@@ -7,9 +7,9 @@ import json
 import logging
 import os
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy import signals as scrapy_signals
 
@@ -21,7 +21,7 @@ from . import signals
 from .outcome import NearDuplicateItem, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -92,13 +92,9 @@ class EventReporter:
         except Exception:  # noqa: BLE001
             self._log_failure("stats", f"neardup/{name} is not counted.", trace=True)
 
-    @contextmanager
-    def fails_open(self, stage: str, subject: str) -> Iterator[None]:
+    def fails_open(self, stage: str, subject: str) -> FailsOpen:
         """Report and swallow what the body of the ``with`` raises: no page is lost by a failure of ours."""
-        try:
-            yield
-        except Exception:  # noqa: BLE001
-            self.failed(stage, subject)
+        return FailsOpen(self, stage, subject)
 
     def failed(self, stage: str, message: str, *, trace: bool = True) -> None:
         """Count and log that *stage* has failed, so that a page or an item passes unjudged."""
@@ -214,6 +210,22 @@ class EventReporter:
             except OSError as error:
                 message = f"cannot write {self.report.path} ({error.strerror}), which lacks a line."
                 self.failed("report", message, trace=False)
+
+
+class FailsOpen(NamedTuple):
+    """What `EventReporter.fails_open` returns."""
+
+    reporter: EventReporter
+    stage: str
+    subject: str
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, Exception):
+            self.reporter.failed(self.stage, self.subject)
+        return isinstance(error, Exception)
 
 
 class ReportFile:

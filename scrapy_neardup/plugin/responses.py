@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from itemadapter import ItemAdapter
 from itemloaders import ItemLoader
-from scrapy import Selector
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
@@ -38,6 +39,7 @@ _OF_COMPONENTS = (
 _MOST = 100
 #: In how many bytes of a page the canonical link is looked for.
 _HEAD = 1 << 17
+_ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 #: How often the word is looked at, and what holds text that is no element.
 _OFTEN, _HOLDERS = 10, ((b"<!--", b"-->"), (b"<script", b"</script"))
 
@@ -103,11 +105,12 @@ def _is_item(value: Any) -> bool:
 
 def declared_canonical(response: Response) -> str | None:
     """Return the canonical URL that the head of a page declares, without its fragment."""
-    links = b"".join(_links(response.body[:_HEAD])).decode("utf-8", "replace")
-    for link in Selector(text=links, type="html").css("link[rel][href]") if links else ():
-        if "canonical" in link.attrib["rel"].lower().split():
+    for link in _links(response.body[:_HEAD]):
+        found = reversed(_ATTRIBUTE.findall(link.decode("utf-8", "replace")))  # the first of a name counts
+        attributes = {name.lower(): unescape("".join(value)) for name, *value in found}
+        if "href" in attributes and "canonical" in attributes.get("rel", "").lower().split():
             try:
-                url = safe_url_string(urljoin(response.url, link.attrib["href"].strip())).partition("#")[0]
+                url = safe_url_string(urljoin(response.url, attributes["href"].strip())).partition("#")[0]
             except ValueError:  # such as an unclosed bracket
                 return None
             return url if url.startswith(("http://", "https://")) else None

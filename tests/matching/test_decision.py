@@ -77,7 +77,7 @@ def best(rows: list[Row], among: list[int]) -> int | None:
 
 
 def expected(
-    rows: list[Row], complete: bool, renewed: float, beside: set[int], naming: set[int] | None
+    rows: list[Row], complete: bool, renewed: float, beside: set[int], naming: set[int]
 ) -> Decision:
     """Read the rules of `decide` row by row."""
 
@@ -104,7 +104,7 @@ def expected(
         kind, row = "boilerplate", best(rows, with_text)
     if kind == "near":
         assert row is not None
-        better = [place for place in near if not rows[place].pending and place in (naming or ())]
+        better = [place for place in near if not rows[place].pending and place in naming]
         if not better:
             return Decision("exact" if rows[row].exact else "near", row, replaces=[])
         replaces = [100 + place for place in sorted({*own, *better})]
@@ -145,29 +145,29 @@ NEAR, TEXT_ONLY, OWN = Row(near=True), Row(text_only=True), Row(near=True, exact
     complete=flag,
     renewed=st.sampled_from((-math.inf, 4.0, 5.0)),
     beside=st.sets(st.integers(0, 5), max_size=2),
-    naming=st.one_of(st.none(), st.sets(st.integers(0, 4))),
+    naming=st.sets(st.integers(0, 4)),
 )
-@example([TEXT_ONLY] * 4, True, -math.inf, set(), None)
-@example([TEXT_ONLY] * 2 + [NEAR], True, -math.inf, set(), None)
-@example([TEXT_ONLY, Row(text_only=True, words=False), NEAR], True, -math.inf, set(), None)
-@example([TEXT_ONLY, Row(text_only=True, figures=False), NEAR], True, -math.inf, set(), None)
-@example([NEAR, Row(near=True, exact=True)], False, -math.inf, set(), None)
-@example([], True, -math.inf, set(), None)
-@example([OWN], True, 5.0, set(), None)
-@example([OWN], True, 4.0, {0}, None)
+@example([TEXT_ONLY] * 4, True, -math.inf, set(), set())
+@example([TEXT_ONLY] * 2 + [NEAR], True, -math.inf, set(), set())
+@example([TEXT_ONLY, Row(text_only=True, words=False), NEAR], True, -math.inf, set(), set())
+@example([TEXT_ONLY, Row(text_only=True, figures=False), NEAR], True, -math.inf, set(), set())
+@example([NEAR, Row(near=True, exact=True)], False, -math.inf, set(), set())
+@example([], True, -math.inf, set(), set())
+@example([OWN], True, 5.0, set(), set())
+@example([OWN], True, 4.0, {0}, set())
 @example([NEAR, Row()], True, -math.inf, set(), {1})
 @example([NEAR, NEAR], True, -math.inf, set(), {1})
 @example([NEAR, Row(near=True, pending=True)], True, -math.inf, set(), {1})
-@example([NEAR, NEAR], True, -math.inf, {0}, None)
+@example([NEAR, NEAR], True, -math.inf, {0}, set())
 @examples(200)
 def test_as_read_row_by_row(
-    rows: list[Row], complete: bool, renewed: float, beside: set[int], naming: set[int] | None
+    rows: list[Row], complete: bool, renewed: float, beside: set[int], naming: set[int]
 ) -> None:
     found = decide(
         candidates(rows, complete=complete),
         renewed,
         beside=[(f"u{place}", b"") for place in beside],
-        named_by=None if naming is None else lambda url: int(url[1:]) in naming,
+        named_by=lambda url: int(url[1:]) in naming,
     )
     assert found._replace(replaces=[*found.replaces]) == expected(rows, complete, renewed, beside, naming)
 
