@@ -162,7 +162,7 @@ class Detector:
         scope: str = "",
         beside: Collection[tuple[str, bytes]] = (),
         keep_fragment: bool = False,
-        named_by: Callable[[str], bool] = lambda url: False,
+        named_by: Callable[[str, bytes], bool] = lambda url, note: False,
     ) -> Verdict:
         """Judge a document; one that is to be stored gets a pending place, see `Verdict.reservation`.
 
@@ -171,7 +171,8 @@ class Detector:
 
         It is stored *beside* the documents with these URLs and notes although it may repeat them: the items
         of their pages differ. With *keep_fragment* the fragment is part of the URL. A near-duplicate of a
-        page is ``preferred`` if *named_by* says of its URL that it names this one as its better version.
+        page is ``preferred`` if *named_by* says of its URL and note that it names this one as its better
+        version.
         """
         case = self._case(
             document,
@@ -235,7 +236,7 @@ class Detector:
         counted: bool,
         beside: Collection[tuple[str, bytes]] = (),
         keep_fragment: bool = False,
-        named_by: Callable[[str], bool] = lambda url: False,
+        named_by: Callable[[str, bytes], bool] = lambda url, note: False,
     ) -> _Case:
         require_type("A URL", url, str, "text, a str")
         require_type("A scope", scope, str, "text, a str")
@@ -264,7 +265,7 @@ class _Case:
     #: Whether `SiteCounter` and `TitleCounter` count it.
     counted: bool
     beside: Collection[tuple[str, bytes]]
-    named_by: Callable[[str], bool]
+    named_by: Callable[[str, bytes], bool]
     decision: Decision = _UNIQUE
     candidates: Candidates | None = None
     bounded: bool = False

@@ -35,8 +35,8 @@ def kinds(detector: Detector, *urls: str, body: str) -> list[tuple[str, str | No
 
 def test_the_page_that_its_copy_names_takes_its_place(detector: Detector) -> None:
     detector.add(text(1), ONE)
-    assert detector.reserve(text(1), OTHER, named_by=lambda url: url == TWO).kind == "exact"
-    verdict = detector.reserve(text(1), OTHER, named_by=lambda url: url == ONE)
+    assert detector.reserve(text(1), OTHER, named_by=lambda url, _: url == TWO).kind == "exact"
+    verdict = detector.reserve(text(1), OTHER, named_by=lambda url, _: url == ONE)
     assert (verdict.kind, verdict.url) == ("preferred", ONE)
     assert verdict.reservation is not None
     verdict.reservation.confirm()
@@ -45,7 +45,7 @@ def test_the_page_that_its_copy_names_takes_its_place(detector: Detector) -> Non
 
 def test_the_page_that_a_pending_copy_names_waits(detector: Detector) -> None:
     first = detector.reserve(text(1), ONE)
-    verdict = detector.reserve(text(1), TWO, named_by=lambda url: url == ONE)
+    verdict = detector.reserve(text(1), TWO, named_by=lambda url, _: url == ONE)
     assert (verdict.kind, verdict.pending) == ("exact", first.reservation)
 
 

@@ -213,7 +213,7 @@ class Workers:
         self._timeout = timeout = min(timeout, LONGEST_SECONDS)
         self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
         self._processes = processes
-        self._tasks: SimpleQueue[tuple[Page, str, Future[Extraction]] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Page, bytes, str, Future[Extraction]] | None] = SimpleQueue()
         self._lock = Lock()  # guards all below
         self._threads: list[Thread] = []
         self._closed = False
@@ -258,7 +258,7 @@ class Workers:
             if result is not None:
                 self._results.move_to_end(digest)
             elif not self._closed:
-                self._tasks.put((page, source, future))
+                self._tasks.put((page, digest, source, future))
                 return future
         future.set_result(_CLOSED if result is None else replace(result, seconds=0.0))
         return future
@@ -280,13 +280,13 @@ class Workers:
         """Extract pages until the pool is closed."""
         worker, _ = self._ready(None)
         while (task := self._tasks.get()) is not None:
-            page, source, future = task
+            page, digest, source, future = task
             worker, problem = self._ready(worker)
             extraction = _crash(problem) if worker is None else self._extract(worker, page, source)
             if self._closed and extraction.reason == "crash":  # not the page's doing
                 extraction = _CLOSED
             elif worker is not None:
-                self._keep(page, extraction)
+                self._keep(digest, extraction)
             if future.set_running_or_notify_cancel():
                 future.set_result(extraction)
             worker, _ = self._ready(worker)
@@ -325,10 +325,10 @@ class Workers:
             self._workers.discard(worker)
         worker.close()
 
-    def _keep(self, page: Page, extraction: Extraction) -> None:
+    def _keep(self, digest: bytes, extraction: Extraction) -> None:
         if sum(map(len, extraction.text or ())) <= MAX_CHARACTERS:
             with self._lock:
-                self._results[page.digest] = extraction
+                self._results[digest] = extraction
                 if len(self._results) > MAX_RESULTS:
                     self._results.popitem(last=False)
 

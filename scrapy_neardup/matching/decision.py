@@ -43,7 +43,7 @@ def decide(
     renewed: float = -np.inf,
     *,
     beside: Collection[tuple[str, bytes]] = (),
-    named_by: Callable[[str], bool] = lambda url: False,
+    named_by: Callable[[str, bytes], bool] = lambda url, note: False,
     is_of_the_site: Callable[[int], bool] = lambda row: False,
     is_wall: Callable[[int], bool] = lambda row: False,
 ) -> Decision:
@@ -54,13 +54,13 @@ def decide(
     soon expire. If a bound has left candidates out, only equal texts repeat each other.
 
     It repeats none of the settled pages whose URLs and notes are *beside* it: its items differ from theirs.
-    *named_by* tells of the URL of a page whether that names this one as its canonical version: then it takes
-    the place of what it repeats. Of the row of a near-duplicate *is_of_the_site* tells whether what the
+    *named_by* tells of URL and note of a page whether that names this one as its canonical version: then it
+    takes the place of what it repeats. Of the row of a near-duplicate *is_of_the_site* tells whether what the
     document shares with it is of the document's own site, and *is_wall* whether their text is a wall.
     """
     found, judgement, own = candidates.found, candidates.judgement, candidates.own
     settled = np.array([pending is None for pending in found.pending], bool)
-    pages = zip(found.stored.urls, found.stored.notes, strict=True)
+    pages = [*zip(found.stored.urls, found.stored.notes, strict=True)]
     apart = settled & np.array([page in beside for page in pages], bool)
     near = judgement.near & ~apart
     if not candidates.complete:
@@ -80,7 +80,7 @@ def decide(
     if of_the_site:
         kind = "boilerplate"
     if row is not None and kind == "near":
-        naming = near & settled & np.array([named_by(url) for url in found.stored.urls])
+        naming = near & settled & np.array([named_by(*page) for page in pages])
         if naming.any():
             replaces = found.documents[own | naming].tolist()
             return Decision("preferred", candidates.best(naming), filed=True, replaces=replaces)

@@ -2,7 +2,8 @@
 
 `scrapy_neardup.Addon` switches on four components of a crawler. The extension owns what they share: settings,
 index, worker processes. The downloader middleware has the main text of each page extracted and fingerprinted,
-the spider middleware has it judged, see `page.Page`, and the pipeline compares items by the text of fields.
+the spider middleware has it judged, see `page.CrawledPage`.
+The pipeline compares items by the text of fields.
 """
 
 from __future__ import annotations

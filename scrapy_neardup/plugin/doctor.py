@@ -15,10 +15,10 @@ from scrapy.utils.misc import load_object
 
 from scrapy_neardup.addon import Addon
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.extraction import Extraction, load_extractor
+from scrapy_neardup.extraction import load_extractor
 
 from .outcome import MATCH_KEY, VERDICT_KEY
-from .page import Page
+from .page import CrawledPage
 from .settings import CrawlOptions, is_enabled
 
 if TYPE_CHECKING:
@@ -89,13 +89,14 @@ class Visit(Spider):
         kind = (response.headers.get("Content-Type") or b"no type").decode("latin-1")
         self.tell(True, f"download   {response.status}, {kind}, {len(response.body):,} bytes: {response.url}")
         assert response.request is not None
-        outcome = Page.in_progress[response.request].outcome
-        if not isinstance(outcome, Extraction):
-            self.tell(False, f"main text  not looked for: {outcome}")
-        elif outcome.signature is None:
-            self.tell(False, f"main text  none: {outcome.reason} {outcome.detail or ''}")
+        page = CrawledPage.in_progress[response.request]
+        found = page.extraction
+        if found is None:
+            self.tell(False, f"main text  not looked for: {page.unexamined}")
+        elif found.signature is None:
+            self.tell(False, f"main text  none: {found.reason} {found.detail or ''}")
         else:
-            self.tell(True, f"main text  {outcome.signature.tokens} words, in {outcome.seconds:.2f} s")
+            self.tell(True, f"main text  {found.signature.tokens} words, in {found.seconds:.2f} s")
         verdict, match = response.meta.get(VERDICT_KEY), response.meta.get(MATCH_KEY)
         repeats = f", repeats {match['url']} (similarity {match['similarity']})" if match else ""
         self.tell(verdict is not None, f"verdict    {verdict or 'none'}{repeats}")

@@ -18,7 +18,7 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import host_of
 
 from . import signals
-from .outcome import NearDuplicateItem, describe
+from .outcome import NearDuplicateItem, describe, policy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -141,8 +141,7 @@ class EventReporter:
         """Send the signal about a page that repeats another or comes again, and wait for its handlers."""
         if verdict.is_duplicate or verdict.kind == "revisit":
             signal = signals.page_revisited if verdict.kind == "revisit" else signals.page_duplicate
-            policy = "keep" if action == "passed" else action
-            await self._send(signal, response=response, verdict=verdict, policy=policy)
+            await self._send(signal, response=response, verdict=verdict, policy=policy_of(action))
 
     async def copy_seen(self, url: str, kept: str, story: str) -> None:
         """Send the signal about a copy of the page at *kept*."""

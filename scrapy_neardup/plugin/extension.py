@@ -76,9 +76,7 @@ class NearDupExtension:
             area=self.config.area,
             server=self.fork_server,
         )
-        self.reservations = Reservations(
-            crawler, self.reporter, self.config.pending_timeout, remote=self.detector.index.remote
-        )
+        self.reservations = Reservations(crawler, self.reporter, remote=self.detector.index.remote)
         self._froze = False
         self.budget = self.known = None
         if self.config.budget is not None:

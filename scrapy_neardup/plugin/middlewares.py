@@ -15,7 +15,7 @@ from scrapy.utils.spider import iterate_spider_output
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.python.failure import Failure
 
-from scrapy_neardup.extraction import Page as ExtractedPage
+from scrapy_neardup.extraction import Page
 from scrapy_neardup.extraction.fair_queue import FairQueue
 from scrapy_neardup.matching.sites import site_key
 
@@ -23,7 +23,7 @@ from .budget import DEFERRED_KEY, SkippedRequest
 from .eventloop import result_of, wait_done
 from .extension import Component
 from .outcome import NearDuplicateItem, NearDuplicatePage, clear_marks
-from .page import Page
+from .page import CrawledPage
 from .responses import is_for_spider, skip_reason
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
-
-    from scrapy_neardup.extraction import Extraction
 
 #: A page has to be extracted within three time limits and so many seconds: it may queue behind other pages.
 GRACE_SECONDS = 5.0
@@ -54,59 +52,51 @@ class NearDupDownloaderMiddleware(Component):
 
     def process_request(self, request: Request) -> Request | None:
         for name, holder in (("rules", self.extension.known), ("budget", self.extension.budget)):
-            found = None
-            if holder is not None:
-                with self.extension.reporter.fails_open(name, request.url):
-                    why = holder.held(request)
-                    found = why and (why, holder.later(request))
-            if not found:
-                continue
-            why, later = found
-            self.extension.reporter.held(name, request.url, "skip" if later is None else "defer", why)
-            if later is None:
-                raise SkippedRequest(f"{request.url} is skipped: {why}")
-            return later
+            why = later = None
+            with self.extension.reporter.fails_open(name, request.url):
+                if holder is not None and (held := holder.held(request)) is not None:
+                    later, why = holder.later(request), held
+            if why is not None:
+                self.extension.reporter.held(name, request.url, "skip" if later is None else "defer", why)
+                if later is None:
+                    raise SkippedRequest(f"{request.url} is skipped: {why}")
+                return later
         return None
 
     async def process_response(self, request: Request, response: Response) -> Response:
         with self.extension.reporter.fails_open("extract", response.url):
             clear_marks(request, response)
             if is_for_spider(request):
-                page = Page.in_progress[request] = Page(self.extension, "")
-                page.arguments = frozenset(request.cb_kwargs)
-                page.outcome = await self._examine(request, response)
+                page = CrawledPage.in_progress[request] = CrawledPage(self.extension)
+                page.arguments, page.unexamined = frozenset(request.cb_kwargs), ""
+                try:
+                    reason = skip_reason(request, response, self.extension.config)
+                except TimeoutError:
+                    message = f"the patterns of NEARDUP_RULES take too long for {response.url}"
+                    self.extension.reporter.failed("rules", message, trace=False)
+                else:
+                    page.unexamined = f"skipped/{reason}" if reason else await self._extract(page, response)
         return response
 
-    async def _examine(self, request: Request, response: Response) -> Extraction | str:
-        try:
-            reason = skip_reason(request, response, self.extension.config)
-        except TimeoutError:
-            message = f"the patterns of NEARDUP_RULES take too long for {response.url}"
-            self.extension.reporter.failed("rules", message, trace=False)
-            return ""
-        if reason is not None:
-            return f"skipped/{reason}"
-        content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
-        return await self._extract(ExtractedPage(response.body, response.url, content_type))
-
-    async def _extract(self, page: ExtractedPage) -> Extraction | str:
+    async def _extract(self, page: CrawledPage, response: Response) -> str:
         """Have a worker extract and fingerprint *page*, when it is its site's turn; else return a stat."""
         decided: Deferred[bool] = Deferred()
-        turn = self._turns.ask(site_key(page.url), decided.callback)
+        turn = self._turns.ask(site_key(response.url), decided.callback)
         seconds, late = 0.0, False
         try:
             if not await result_of(decided):
                 return "skipped/slow_site"
-            future = self.extension.workers.submit(page)
+            content_type = (response.headers.get("Content-Type") or b"").decode("latin-1")
+            future = self.extension.workers.submit(Page(response.body, response.url, content_type))
             if not await wait_done(future.add_done_callback, GRACE_SECONDS + 3 * self._timeout):
                 future.cancel()
                 return "error/extract/stuck"
-            extraction = future.result()
+            page.extraction = extraction = future.result()
             seconds, late = extraction.seconds, extraction.reason == "timeout"
             # One page goes on in each turn of the event loop: all together would hold up everything else.
             await result_of(self._loop_lock.acquire())
             call_later(0, self._loop_lock.release)
-            return extraction
+            return ""
         finally:
             self._turns.end(turn, seconds, late=late)
 
@@ -123,9 +113,9 @@ class NearDupSpiderMiddleware(Component):
         with self.extension.reporter.fails_open("input", response.url):
             request = response.request
             if request is not None and is_for_spider(request):
-                page = Page.in_progress.get(request)
+                page = CrawledPage.in_progress.get(request)
                 if page is None or page.begun:  # it did not come by the downloader middleware, or comes again
-                    page = Page.in_progress[request] = Page(self.extension)
+                    page = CrawledPage.in_progress[request] = CrawledPage(self.extension)
                 page.begun = True
                 spider = self.extension.crawler.spider
                 assert spider is not None
@@ -150,7 +140,7 @@ class NearDupSpiderMiddleware(Component):
             yield output
 
     async def _items_of(
-        self, page: Page, response: Response, result: AsyncIterator[Any]
+        self, page: CrawledPage, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         ended = False
         page.outputs_begun += 1
@@ -194,14 +184,14 @@ class NearDupSpiderMiddleware(Component):
         if page is not None:
             page.item_lost(item, failed=True)
 
-    def _page(self, response: object) -> Page | None:
+    def _page(self, response: object) -> CrawledPage | None:
         """Return the page of *response*; signals give None or a Failure for items of no callback."""
         if not isinstance(response, Response) or response.request is None:
             return None
-        return Page.in_progress.get(response.request)
+        return CrawledPage.in_progress.get(response.request)
 
 
-def judge_before_callback(page: Page, response: Response, request: Request, spider: Spider) -> None:
+def judge_before_callback(page: CrawledPage, response: Response, request: Request, spider: Spider) -> None:
     """Put a function in the place of the request's callback that has the page judged, then calls it.
 
     ``process_spider_input`` cannot wait, nor does any middleware see whether the callback comes to its end.

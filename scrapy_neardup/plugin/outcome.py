@@ -54,10 +54,15 @@ def clear_marks(request: Request, response: Response | None = None) -> None:
         response.flags.remove(FLAG)
 
 
-def mark(response: Response, verdict: Verdict, policy: str) -> None:
+def policy_of(action: str) -> str:
+    """Return by which policy something was done with a page."""
+    return "keep" if action == "passed" else action
+
+
+def mark(response: Response, verdict: Verdict, action: str) -> None:
     """Say in meta and flags of *response* what it is, and what it repeats."""
     response.meta[VERDICT_KEY] = verdict.kind
-    match = match_of(verdict, policy)
+    match = match_of(verdict, policy_of(action))
     if verdict.is_duplicate:
         response.meta[MATCH_KEY] = match
         if FLAG not in response.flags:

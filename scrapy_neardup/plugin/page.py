@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +16,7 @@ from scrapy_neardup.matching.sites import site_key
 
 from .budget import LINK_KEY
 from .outcome import CHANGED_KEY, NearDuplicatePage, clear_marks, mark, put
+from .reservations import Patience
 from .responses import asks_again, browser_page, carries_item, declared_canonical, page_url
 from .story import PARAGRAPHS, Story, changes, digest, paragraphs_of
 
@@ -44,7 +44,7 @@ LEARNED = (
 )
 
 
-class Page:
+class CrawledPage:
     """One page, from its response to the fate of its last item.
 
     `judge` is awaited before the page's callback, `pass_on` for each of its items, and `settle` is called
@@ -53,15 +53,14 @@ class Page:
     """
 
     #: The pages that Scrapy works on, by their requests.
-    in_progress: ClassVar[WeakKeyDictionary[Request, Page]] = WeakKeyDictionary()
+    in_progress: ClassVar[WeakKeyDictionary[Request, CrawledPage]] = WeakKeyDictionary()
 
-    def __init__(
-        self, extension: NearDupExtension, outcome: Extraction | str = "skipped/not_examined"
-    ) -> None:
+    def __init__(self, extension: NearDupExtension) -> None:
         self.extension = extension
         self.reporter = extension.reporter
         #: What the downloader middleware has found: an extraction, or the stat of why not; "" if counted.
-        self.outcome = outcome
+        self.extraction: Extraction | None = None
+        self.unexamined = "skipped/not_examined"
         #: The callback's arguments before the response came, of which scrapy-poet makes others.
         self.arguments: frozenset[str] | None = None
         self.begun = False
@@ -73,9 +72,13 @@ class Page:
         self.replaced: list[str] = []
         #: The page's place in the index; None if it has none.
         self.reservation: Reservation | None = None
-        #: What the page is, and the verdict if it repeats a stored one, or is an unchanged revisit.
+        self.patience = Patience(extension.config.pending_timeout)
+        #: What the page is, and the verdict that is reported once its items are known.
         self.kind = ""
+        self.verdict: Verdict | None = None
+        #: The verdict if it repeats a stored one, or is an unchanged revisit, and whose items it may have.
         self.match: Verdict | None = None
+        self._like: Verdict | None = None
         #: What the first item that differs from those of the repeated pages is most like.
         self.differing: Closest | None = None
         #: Whether the callback has ended, how many items it has yielded, and if it asked for the page again.
@@ -95,7 +98,6 @@ class Page:
         #: An item of which only those that follow can tell whether it is dropped.
         self._held: Any = None
         self._repeated: RepeatedItems | None = None
-        self._to_report: Verdict | None = None
         #: URLs of copies that nobody was told of, each with that of the page that is kept.
         self._copies: list[tuple[str, str]] = []
 
@@ -122,6 +124,8 @@ class Page:
         if self.policy == "drop_page" and not named and only_here:
             self.policy = "drop_items"
         how: dict[str, Any] = {"scope": self.scope, "keep_fragment": True}
+        if config.prefer_canonical:
+            how["named_by"] = self._is_named_by
         self._reserve = partial(extension.detector.reserve, signature, self.url, **how)
         verdict = await self._ask()
         if verdict is None:
@@ -134,9 +138,10 @@ class Page:
             self.match, action = found, self.policy
         elif verdict.kind == "revisit" and verdict.unchanged:
             self.match, action = verdict, self._revisited(verdict, only_here=only_here)
-        mark(response, verdict, "keep" if (verdict.kind, action) == ("revisit", "passed") else action)
-        if action == "drop_items" or verdict.kind == "preferred":  # it is reported once its items are known
-            self._to_report = verdict
+        self._like = verdict if verdict.kind == "preferred" else self.match
+        mark(response, verdict, action)
+        if action == "drop_items" or verdict.kind == "preferred":
+            self.verdict = verdict
         else:
             self._decided(verdict, action)
         await self.reporter.tell_page(response, verdict, action)
@@ -160,18 +165,18 @@ class Page:
         """Ask the index for a verdict and a place; return None if that fails."""
         assert self._reserve is not None
         waits = self.extension.config.revisits != "keep"
-        verdict = await self.extension.reservations.judge(self._reserve, self.url, revisits_wait=waits)
-        if verdict is not None and verdict.is_duplicate and self.extension.config.prefer_canonical:
-            assert verdict.repeats is not None
-            own = digest(self.url)
-            repeated = [page for page in verdict.repeats() if not page.pending]
-            self.replaced = [page.url for page in repeated if Story.of(page.url, page.note).canonical == own]
-            if self.replaced:
-                ask = partial(self._reserve, named_by=self.replaced.__contains__)
-                verdict = await self.extension.reservations.judge(ask, self.url, revisits_wait=waits)
+        verdict = await self.extension.reservations.judge(
+            self._reserve, self.url, self.patience, revisits_wait=waits
+        )
         if verdict is not None:
             self.reservation = verdict.reservation
+            if verdict.kind == "preferred" and verdict.repeats is not None:
+                repeated = verdict.repeats()
+                self.replaced = [page.url for page in repeated if self._is_named_by(page.url, page.note)]
         return verdict
+
+    def _is_named_by(self, url: str, note: bytes) -> bool:
+        return Story.of(url, note).canonical == digest(self.url)
 
     async def _if_items_agree(self, verdict: Verdict) -> Verdict:
         """Return what a page is if its items agree; waiting for an equal one in progress.
@@ -183,11 +188,10 @@ class Page:
             return verdict
         assert found.repeats is not None
         repeats, reservations = found.repeats(), self.extension.reservations
-        deadline = time.monotonic() + reservations.timeout_seconds
         for place, each in enumerate(repeats):
             if each.pending is None or not each.exact:
                 continue
-            if not await reservations.settled(each.pending, self.url, deadline - time.monotonic()):
+            if not await reservations.settled(each.pending, self.url, self.patience):
                 break
             if each.pending.confirmed:
                 repeats[place] = each._replace(pending=None, note=each.pending.note)
@@ -207,7 +211,7 @@ class Page:
         named = declared_canonical(response) if self.extension.config.prefer_canonical else None
         if named not in (None, self.url) and site_key(str(named)) == site_key(self.url):
             canonical = digest(str(named))
-        text = None if isinstance(self.outcome, str) else self.outcome.text
+        text = self.extraction.text if self.extraction is not None else None
         now = paragraphs_of(text.text) if text is not None else {}
         if now:
             known = before if verdict.kind == "revisit" else b""
@@ -232,20 +236,20 @@ class Page:
 
     def _signature(self, url: str) -> Signature | None:
         """Return the signature that the downloader middleware has found, or count why there is none."""
-        outcome = self.outcome
-        if isinstance(outcome, str):
-            if outcome:
-                self.reporter.count(outcome)
+        found = self.extraction
+        if found is None:
+            if self.unexamined:
+                self.reporter.count(self.unexamined)
             return None
-        self.reporter.count("extract_seconds", outcome.seconds)
-        if outcome.fallback:
+        self.reporter.count("extract_seconds", found.seconds)
+        if found.fallback:
             self.reporter.count("extract_fallback")
-        if outcome.reason in ("no_text", "not_text"):
-            self.reporter.count(f"skipped/{outcome.reason}")
-        elif outcome.reason is not None:
-            detail = f"{url} {outcome.detail or ''}".rstrip()
-            self.reporter.failed(f"extract/{outcome.reason}", detail, trace=False)
-        return outcome.signature
+        if found.reason in ("no_text", "not_text"):
+            self.reporter.count(f"skipped/{found.reason}")
+        elif found.reason is not None:
+            detail = f"{url} {found.detail or ''}".rstrip()
+            self.reporter.failed(f"extract/{found.reason}", detail, trace=False)
+        return found.signature
 
     # Its items
 
@@ -275,7 +279,7 @@ class Page:
                 dropped = self.policy == "drop_items" and (described or self.kind not in SHOWN_BY_MANY)
                 if self.match is not None and (dropped or self.match.kind == "revisit"):
                     found = await self._compare(response, item, described, several=several)
-                elif (self.match or self._to_report) and self._stored_items().contradicts(described):
+                elif self._like is not None and self._stored_items().contradicts(described):
                     self._differs(self._stored_items().closest(described))
         if self.policy == "drop_items":
             if found == "undecided":
@@ -323,7 +327,7 @@ class Page:
     def _stored_items(self) -> RepeatedItems:
         """Return the items of the pages that this one repeats, or is a better version of."""
         if self._repeated is None:
-            like = self.match or self._to_report
+            like = self._like
             repeats = [] if like is None or like.repeats is None else like.repeats()
             self._repeated = RepeatedItems(self.extension.item_notes, repeats)
         return self._repeated
@@ -356,8 +360,8 @@ class Page:
         verdict = await self._ask()
         if verdict is None or not verdict.is_duplicate:
             return False
-        self.match, self._repeated = verdict, None
-        self._to_report = self._to_report and verdict
+        self.match = self._like = verdict
+        self.verdict, self._repeated = self.verdict and verdict, None
         return True
 
     async def _drop(self, response: Response, item: Any) -> None:
@@ -438,7 +442,7 @@ class Page:
 
     def _report(self) -> None:
         """Report the page, once, if it is to be judged by its items."""
-        verdict, self._to_report = self._to_report, None
+        verdict, self.verdict = self.verdict, None
         if verdict is None:
             return
         action: Action = "passed" if verdict.kind == "preferred" else "drop_items"

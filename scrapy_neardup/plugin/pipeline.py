@@ -14,6 +14,7 @@ from scrapy_neardup.matching.records import filed_url
 
 from .extension import Component
 from .outcome import MATCH_KEY, NearDuplicateItem, match_of, put
+from .reservations import Patience
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,7 +101,8 @@ class NearDupPipeline(Component):
         ask = partial(
             self.extension.detector.reserve, signature, filed, scope=f"item:{scope}", keep_fragment=True
         )
-        return url, await self.extension.reservations.judge(ask, filed, prefix="item/")
+        patience = Patience(self.extension.config.pending_timeout)
+        return url, await self.extension.reservations.judge(ask, filed, patience, prefix="item/")
 
     def _skip(self, reason: str) -> tuple[str, None]:
         self.extension.reporter.count(f"item/skipped/{reason}")

@@ -32,19 +32,31 @@ ASKED_AT_ONCE = 16
 _POLL_SECONDS = 0.05
 
 
+class Patience:
+    """How long one page or item may still wait for others: for all of them together *seconds*."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = self.left = seconds
+
+    async def until(self, subscribe: Callable[[Callable[[object], None]], object]) -> bool:
+        """Wait as `wait_done` does; return False if it takes too long."""
+        begun = time.monotonic()
+        try:
+            return await wait_done(subscribe, self.left)
+        finally:
+            self.left -= time.monotonic() - begun
+
+
 class Reservations:
     """Reserves documents in the index, and settles each of these reservations exactly once.
 
-    A document that repeats one in progress waits, for *timeout_seconds* at most, until that is stored or
-    lost. With *remote* the index is on another machine, so that the event loop must not ask it.
+    A document that repeats one in progress waits until that is stored or lost, if its `Patience` lasts. With
+    *remote* the index is on another machine, so that the event loop must not ask it.
     """
 
-    def __init__(
-        self, crawler: Crawler, reporter: EventReporter, timeout_seconds: float, *, remote: bool = False
-    ) -> None:
+    def __init__(self, crawler: Crawler, reporter: EventReporter, *, remote: bool = False) -> None:
         self.crawler = crawler
         self.reporter = reporter
-        self.timeout_seconds = timeout_seconds
         self._threads = ThreadPoolExecutor(ASKED_AT_ONCE, "neardup-index") if remote else None
         #: Reservations that are not settled, each with the prefix of the stats that count it.
         self._open: dict[Reservation, str] = {}
@@ -54,16 +66,21 @@ class Reservations:
         self._waiting: dict[Callable[[], None], Request] = {}
 
     async def judge(
-        self, ask: Callable[[], Verdict], url: str, *, prefix: str = "", revisits_wait: bool = False
+        self,
+        ask: Callable[[], Verdict],
+        url: str,
+        patience: Patience,
+        *,
+        prefix: str = "",
+        revisits_wait: bool = False,
     ) -> Verdict | None:
         """Return the final verdict of *ask*; None if the index failed, or if there is none in time.
 
         With *revisits_wait* unchanged revisits wait for a document in progress, as duplicates do.
         """
-        deadline = time.monotonic() + self.timeout_seconds
         waited = False
         while True:
-            verdict = await self._ask(ask, url, deadline, prefix)
+            verdict = await self._ask(ask, url, patience, prefix)
             if verdict is None or verdict.pending is None:
                 return verdict
             if not (verdict.is_duplicate or (verdict.unchanged and revisits_wait)):
@@ -71,26 +88,26 @@ class Reservations:
             if not waited:
                 self.reporter.count(f"{prefix}waited")
             waited = True
-            if not await self.settled(verdict.pending, url, deadline - time.monotonic()):
+            if not await self.settled(verdict.pending, url, patience):
                 return None
 
-    async def settled(self, pending: Pending, url: str, seconds: float) -> bool:
+    async def settled(self, pending: Pending, url: str, patience: Patience) -> bool:
         """Wait until a document that *url* repeats is stored or lost; report if it is not in time."""
-        if await wait_done(pending.add_done_callback, seconds):
+        if await patience.until(pending.add_done_callback):
             return True
-        waited = f"{url} waited {self.timeout_seconds:.0f} seconds for {pending.url} to be stored"
+        waited = f"{url} has waited {patience.seconds:.0f} seconds, in the end for {pending.url} to be stored"
         self.reporter.failed("pending_timeout", waited, trace=False)
         return False
 
     async def _ask(
-        self, ask: Callable[[], Verdict], url: str, deadline: float, prefix: str
+        self, ask: Callable[[], Verdict], url: str, patience: Patience, prefix: str
     ) -> Verdict | None:
         with self.reporter.fails_open("reserve", url):
             if self._threads is None:
                 verdict = ask()
             else:
                 future = self._threads.submit(ask)
-                if not await wait_done(future.add_done_callback, deadline - time.monotonic()):
+                if not await patience.until(future.add_done_callback):
                     future.cancel()
                     future.add_done_callback(_release)
                     self.reporter.failed("reserve", f"no answer of the index for {url}", trace=False)

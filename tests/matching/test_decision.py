@@ -76,9 +76,7 @@ def best(rows: list[Row], among: list[int]) -> int | None:
     return min(among, key=rank, default=None)
 
 
-def expected(
-    rows: list[Row], complete: bool, renewed: float, beside: set[int], naming: set[int]
-) -> Decision:
+def expected(rows: list[Row], complete: bool, renewed: float, beside: set[int], naming: set[int]) -> Decision:
     """Read the rules of `decide` row by row."""
 
     def which(rule: Callable[[Row], bool]) -> list[int]:
@@ -167,7 +165,7 @@ def test_as_read_row_by_row(
         candidates(rows, complete=complete),
         renewed,
         beside=[(f"u{place}", b"") for place in beside],
-        named_by=lambda url: int(url[1:]) in naming,
+        named_by=lambda url, _: int(url[1:]) in naming,
     )
     assert found._replace(replaces=[*found.replaces]) == expected(rows, complete, renewed, beside, naming)
 

@@ -18,7 +18,7 @@ from scrapy_neardup.plugin import (
     pipeline,
     reservations,
 )
-from scrapy_neardup.plugin.page import Page
+from scrapy_neardup.plugin.page import CrawledPage
 from scrapy_neardup.plugin.reservations import Reservations
 
 SETTINGS = {"NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": "drop_page"}
@@ -68,12 +68,12 @@ async def test_nothing_fails(crawl_five):
         (Workers, "close", "error/close"),
         (middlewares, "skip_reason", "error/extract"),
         (middlewares, "clear_marks", "error/extract"),
-        (Page, "__init__", "error/extract"),
+        (CrawledPage, "__init__", "error/extract"),
         (NearDupDownloaderMiddleware, "_extract", "error/extract"),
         (NearDupExtension, "scope_for", "error/input"),
         (NearDupExtension, "policy_for", "error/input"),
-        (Page, "judge", "error/input"),
-        (Page, "_signature", "error/input"),
+        (CrawledPage, "judge", "error/input"),
+        (CrawledPage, "_signature", "error/input"),
         (ItemNotes, "describe", "error/output"),
         (Reservations, "confirm", "error/settle"),
         (reservations, "_flush_feeds", "error/flush"),

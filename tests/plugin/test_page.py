@@ -14,7 +14,7 @@ from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_neardup.plugin import NearDuplicateItem, NearDuplicatePage
 from scrapy_neardup.plugin.outcome import clear_marks, describe, mark, match_of
-from scrapy_neardup.plugin.page import Page
+from scrapy_neardup.plugin.page import CrawledPage
 from scrapy_neardup.plugin.responses import (
     asks_again,
     declared_canonical,
@@ -45,7 +45,7 @@ COUNTS = st.integers(0, 3)
     dropped=COUNTS,
 )
 def test_when_a_page_is_stored(ended, failed, again, running, yielded, passed, stored, dropped):
-    state = Page(SimpleNamespace(config=CrawlOptions(), reporter=None))
+    state = CrawledPage(SimpleNamespace(config=CrawlOptions(), reporter=None))
     assert not state.is_stored
     state.ended, state.failed, state.asked_again, state.outputs_running = ended, failed, again, running
     state.yielded_items, state.passed_items = yielded, passed

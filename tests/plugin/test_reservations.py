@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +15,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_neardup.index.reservation import Reservation
 from scrapy_neardup.plugin.events import EventReporter
-from scrapy_neardup.plugin.reservations import Reservations
+from scrapy_neardup.plugin.reservations import Patience, Reservations
 from scrapy_neardup.plugin.settings import CrawlOptions
 from scrapy_neardup.verdict import Verdict
 
@@ -45,7 +46,8 @@ class Crawl:
             engine=SimpleNamespace(scraper=SimpleNamespace(slot=SimpleNamespace(active=self.active))),
             get_extension=lambda kind: self.exporter if kind is FeedExporter else None,
         )
-        self.made = Reservations(crawler, EventReporter(crawler, CrawlOptions()), seconds)
+        self.made = Reservations(crawler, EventReporter(crawler, CrawlOptions()))
+        self.patience = Patience(seconds)
 
     def reservation(self, name):
         def settled(reservation):
@@ -65,7 +67,7 @@ class Crawl:
                 raise verdict
             return verdict
 
-        return await self.made.judge(ask, URL, **options)
+        return await self.made.judge(ask, URL, self.patience, **options)
 
     async def hold(self, name, prefix=""):
         reservation = self.reservation(name)
@@ -102,6 +104,17 @@ async def test_what_waits_for_another_document(verdict, revisits_wait, waits):
     found = await crawl.judge(verdict, revisits_wait=revisits_wait)
     assert found is (None if waits else verdict)
     assert crawl.counts == ({"waited": 1, "error/pending_timeout": 1} if waits else {})
+
+
+async def test_all_waits_of_a_page_are_bounded_together():
+    crawl = Crawl(seconds=0.4)
+    pending = pending_one()
+    asyncio.get_running_loop().call_later(0.3, pending.release)
+    assert await crawl.made.settled(pending, URL, crawl.patience)
+    begun = time.monotonic()
+    assert not await crawl.made.settled(pending_one(), URL, crawl.patience)
+    assert not await crawl.made.settled(pending_one(), URL, crawl.patience)
+    assert time.monotonic() - begun < 0.25
 
 
 async def test_confirmed_in_the_next_turn_after_the_feeds_are_flushed(crawl):

@@ -21,7 +21,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_neardup.extraction import Workers
 from scrapy_neardup.plugin import NearDupSpiderMiddleware
-from scrapy_neardup.plugin.page import Page
+from scrapy_neardup.plugin.page import CrawledPage
 from scrapy_neardup.plugin.reservations import Reservations
 
 from .site import page
@@ -65,7 +65,7 @@ async def test_no_hook_holds_the_loop(tmp_path: Path, monkeypatch: pytest.Monkey
         monkeypatch.setattr(owner, name, wrapper)
 
     timed(NearDupSpiderMiddleware, "process_spider_input")
-    timed(Page, "settle")
+    timed(CrawledPage, "settle")
     timed(Workers, "submit")
     timed(Reservations, "confirm_stored")
 
