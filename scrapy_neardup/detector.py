@@ -149,7 +149,7 @@ class Detector:
 
     def check(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document without storing it."""
-        case = self._case(document, url, scope, counted=False)
+        case = self._case(document, url, scope)
         if not case.is_short:
             case.decide(self.index.find(case.entry, self.matcher.lookups))
         return case.verdict()
@@ -174,15 +174,8 @@ class Detector:
         page is ``preferred`` if *named_by* says of its URL and note that it names this one as its better
         version.
         """
-        case = self._case(
-            document,
-            url,
-            scope,
-            counted=True,
-            beside=beside,
-            keep_fragment=keep_fragment,
-            named_by=named_by,
-        )
+        case = self._case(document, url, scope, keep_fragment=keep_fragment)
+        case.counted, case.beside, case.named_by = True, beside, named_by
         if case.is_short:
             return case.verdict()
         reservation = self.index.reserve_if(case.entry, self.matcher.lookups, case.decide)
@@ -228,15 +221,7 @@ class Detector:
         self.close()
 
     def _case(
-        self,
-        document: str | MainText | Signature,
-        url: str,
-        scope: str,
-        *,
-        counted: bool,
-        beside: Collection[tuple[str, bytes]] = (),
-        keep_fragment: bool = False,
-        named_by: Callable[[str, bytes], bool] = lambda url, note: False,
+        self, document: str | MainText | Signature, url: str, scope: str, *, keep_fragment: bool = False
     ) -> _Case:
         require_type("A URL", url, str, "text, a str")
         require_type("A scope", scope, str, "text, a str")
@@ -248,7 +233,7 @@ class Detector:
         entry = entries(
             [document], [url], self.index.header, scope=scope, time=time_, keep_fragments=keep_fragment
         )
-        return _Case(self, document, entry, time_, counted, beside, named_by)
+        return _Case(self, document, entry, time_)
 
 
 _UNIQUE = Decision("unique", filed=True)
@@ -262,10 +247,10 @@ class _Case:
     signature: Signature
     entry: Documents
     time: int
-    #: Whether `SiteCounter` and `TitleCounter` count it.
-    counted: bool
-    beside: Collection[tuple[str, bytes]]
-    named_by: Callable[[str, bytes], bool]
+    #: Whether `SiteCounter` and `TitleCounter` count it; the others are for `decide`.
+    counted: bool = False
+    beside: Collection[tuple[str, bytes]] = ()
+    named_by: Callable[[str, bytes], bool] = lambda url, note: False
     decision: Decision = _UNIQUE
     candidates: Candidates | None = None
     bounded: bool = False

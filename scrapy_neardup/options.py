@@ -9,15 +9,16 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import os
 import re
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ConfigurationError
 from .extraction.parsing import ContentArea
 from .fingerprint import SCHEMES, Features, Scheme
 from .index.tables import LAYOUTS
-from .processors import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,6 +30,20 @@ PREFIX = "NEARDUP_"
 MOST_WORKERS, LEAST_MEMORY = 1024, 1 << 24
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _FEATURES = Features()
+
+
+def processors(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Return how many processors this process may keep busy.
+
+    A container may see all of a machine, and get the time of one; *limit* has the time that it may use in a
+    period, and the period. Whoever keeps more of them busy stands still until the next period begins.
+    """
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        time, period = map(int, limit.read_text("ascii").split())
+        return max(1, min(count, math.ceil(time / period)))
+    except (OSError, ValueError, ZeroDivisionError):  # there is no such file, or "max" in it
+        return count
 
 
 def choice(name: str, value: object, choices: Iterable[Choice]) -> Choice:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.cli.settings import read_assignments
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Features
-from scrapy_neardup.options import DetectionOptions
+from scrapy_neardup.options import DetectionOptions, processors
 from scrapy_neardup.plugin.settings import SETTINGS, CrawlOptions
 
 ROOT = Path(__file__).parents[1]
@@ -145,3 +146,22 @@ print(read_assignments(["DISTANCE=2"])["distance"])
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
     )
     assert done.stdout == "2\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("limit", "count"),
+    [("max 100000\n", 8), ("150000 100000\n", 2), ("1600000 100000\n", 8), ("1000 100000\n", 1), ("odd", 8),
+     ("5 0", 8)],
+)  # fmt: skip
+def test_a_container_gets_as_many_processors_as_it_has_time_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, count: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    (tmp_path / "cpu.max").write_text(limit)
+    assert processors(tmp_path / "cpu.max") == count
+
+
+def test_the_settings_ask_for_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_neardup.options.processors", lambda: 5)
+    assert DetectionOptions().processes == 5
+    assert DetectionOptions(workers=3).processes == 3

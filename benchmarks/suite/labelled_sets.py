@@ -15,8 +15,7 @@ from scrapy_neardup.audit.explaining import Document
 from scrapy_neardup.audit.sources.responses import read_head
 from scrapy_neardup.extraction import Page, TextOnly, Workers, load_extractor
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
-from scrapy_neardup.options import DetectionOptions
-from scrapy_neardup.processors import processors
+from scrapy_neardup.options import DetectionOptions, processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -7,7 +7,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from scrapy_neardup.processors import processors
+from scrapy_neardup.options import processors
 
 PACKAGES = (
     "scrapy-neardup", "numpy", "scrapy", "lmdb", "trafilatura", "resiliparse", "simhash", "datasketch",

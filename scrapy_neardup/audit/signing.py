@@ -26,7 +26,7 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.matching.boilerplate import paragraph_keys
 from scrapy_neardup.matching.records import entries
-from scrapy_neardup.processors import processors
+from scrapy_neardup.options import processors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from scrapy_neardup.verdict import Kind
+
     from .matcher import Candidates
 
 #: A text that so many stored pages of a site have under other titles is not what they are about. A page
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 BOILERPLATE = 2
 #: The first so many pages of such a text are found by their keys: some of them may have other short lines.
 KEYED = 2 * BOILERPLATE
-#: What a document that can be judged is to those that are stored. `Verdict` says what each word means.
-Kind = Literal["unique", "exact", "near", "revisit", "template", "boilerplate", "wall", "fuller", "preferred"]
 
 
 class Decision(NamedTuple):

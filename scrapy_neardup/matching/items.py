@@ -120,12 +120,12 @@ class ItemNotes:
 
     def difference(self, item: Described, other: Described) -> list[Difference]:
         """Return the fields in which two items differ, amounts first."""
-        keys = _differing(item, other)
+        keys = sorted(_differing(item, other), key=lambda key: not _other_amount(item, other, key))
         return [
             Difference(
                 self._names.get(key, ""), *(self._shown.get((key, each.get(key))) for each in (item, other))
             )
-            for key in sorted(keys, key=lambda key: not _other_amount(item, other, key))
+            for key in keys
         ]
 
     def learn(self, differences: Sequence[Difference], page: str) -> str | None:
@@ -218,17 +218,11 @@ class RepeatedItems:
         )
 
     def _other_amounts(self, item: Described) -> bool:
-        """Whether each stored item has another amount, such as a price, in a field that both have.
-
-        What is in the URL of its page is no amount: the site knows the page by it.
-        """
-        stored = [(page, each) for page, items in self._pages for each in chain(*items.values())]
+        """Whether each stored item has another amount, such as a price, in a field that both have."""
+        stored = [(page.url, each) for page, items in self._pages for each in chain(*items.values())]
         return bool(stored) and all(
-            any(
-                _other_amount(item, each, key) and each[key][_HASH:] not in _numbers_of(page.url)
-                for key in item.keys() & each.keys()
-            )
-            for page, each in stored
+            any(_other_amount(item, each, key, url) for key in item.keys() & each.keys())
+            for url, each in stored
         )
 
     @cached_property
@@ -307,14 +301,12 @@ def _same(one: bytes, other: bytes) -> bool:
     return one == other or (told and one[:_HASH] == other[:_HASH])
 
 
-def _other_amount(item: Described, other: Described, key: int) -> bool:
-    """Whether two items have another amount each in a field."""
-    one, two = item.get(key, b""), other.get(key, b"")
-    return len(one) == len(two) == _COUNTED and one[_HASH:] != two[_HASH:]
-
-
-def _numbers_of(url: str) -> set[bytes]:
-    return {_hash(number)[: _COUNTED - _HASH] for number in _NUMBER.findall(url)}
+def _other_amount(item: Described, stored: Described, key: int, url: str = "") -> bool:
+    """Whether two items have another amount each in a field; what a page's *url* says is none."""
+    one, two = item.get(key, b""), stored.get(key, b"")
+    if len(one) != _COUNTED or len(two) != _COUNTED or one[_HASH:] == two[_HASH:]:
+        return False
+    return all(_hash(number)[: _COUNTED - _HASH] != two[_HASH:] for number in _NUMBER.findall(url))
 
 
 def _outline(item: Described) -> _Outline:

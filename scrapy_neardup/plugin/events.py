@@ -143,10 +143,12 @@ class EventReporter:
             signal = signals.page_revisited if verdict.kind == "revisit" else signals.page_duplicate
             await self._send(signal, response=response, verdict=verdict, policy=policy_of(action))
 
-    async def copy_seen(self, url: str, kept: str, story: str) -> None:
-        """Send the signal about a copy of the page at *kept*."""
-        seen = datetime.now(timezone.utc)
-        await self._send(signals.copy_seen, url=url, host=host_of(url), kept=kept, story=story, seen=seen)
+    async def copies_seen(self, copies: list[tuple[str, str]], story: str) -> None:
+        """Send the signal about *copies*, each with the URL of the page that is kept, and empty the list."""
+        while copies:
+            url, kept = copies.pop()
+            told: dict[str, Any] = {"host": host_of(url), "kept": kept, "story": story}
+            await self._send(signals.copy_seen, url=url, **told, seen=datetime.now(timezone.utc))
 
     async def item_refused(self, response: Response, item: Any, verdict: Verdict) -> None:
         """Report that *item* is dropped because an item of a page that its page repeats says the same."""

@@ -147,7 +147,7 @@ class CrawledPage:
         await self.reporter.tell_page(response, verdict, action)
         if action != "drop_page":
             return None
-        await self._tell_copies()
+        await self.reporter.copies_seen(self._copies, self.story.identifier.hex())
         if (left_open := browser_page(request)) is not None:
             with self.reporter.fails_open("close_page", response.url):
                 # A browser that hangs must not keep the crawl from ending.
@@ -218,11 +218,6 @@ class CrawledPage:
             response.meta[CHANGED_KEY] = changes(known, now)
         self.story = Story(identifier, canonical, b"".join([*now][:PARAGRAPHS]))
 
-    async def _tell_copies(self) -> None:
-        while self._copies:
-            url, kept = self._copies.pop()
-            await self.reporter.copy_seen(url, kept, self.story.identifier.hex())
-
     def _revisited(self, verdict: Verdict, *, only_here: bool) -> Action:
         """Set the policy for an unchanged revisit, and return it; ``tag`` stands for nothing."""
         revisits = self.extension.config.revisits
@@ -267,7 +262,7 @@ class CrawledPage:
             await self._drop(response, held)
         with self.reporter.fails_open("output", response.url):
             self._report()
-            await self._tell_copies()
+            await self.reporter.copies_seen(self._copies, self.story.identifier.hex())
 
     async def _passes(self, response: Response, item: Any, *, several: bool) -> bool:
         """Whether *item* goes on. Does not raise: if anything fails, the item passes."""
@@ -327,9 +322,8 @@ class CrawledPage:
     def _stored_items(self) -> RepeatedItems:
         """Return the items of the pages that this one repeats, or is a better version of."""
         if self._repeated is None:
-            like = self._like
-            repeats = [] if like is None or like.repeats is None else like.repeats()
-            self._repeated = RepeatedItems(self.extension.item_notes, repeats)
+            repeats = self._like.repeats if self._like is not None else None
+            self._repeated = RepeatedItems(self.extension.item_notes, repeats() if repeats else [])
         return self._repeated
 
     def _differs(self, closest: Closest) -> None:
@@ -367,8 +361,7 @@ class CrawledPage:
     async def _drop(self, response: Response, item: Any) -> None:
         assert self.match is not None
         self.refused_items += 1
-        with self.reporter.fails_open("output", response.url):
-            await self.reporter.item_refused(response, item, self.match)
+        await self.reporter.item_refused(response, item, self.match)
 
     # Its fate
 
@@ -436,8 +429,7 @@ class CrawledPage:
         else:  # what has no text of its own may have items or links; no crawl of items needs one without
             new = self.passed_items > 0 or not budget.items or self.kind not in NO_TEXT_OF_ITS_OWN
         new |= self.leads_on
-        change = budget.judged(self.url, self.link, new=new, story=self.story.identifier)
-        if change is not None:
+        if change := budget.judged(self.url, self.link, new=new, story=self.story.identifier):
             self.reporter.count(f"budget/{change}")
 
     def _report(self) -> None:
