@@ -150,7 +150,7 @@ class Detector:
     def check(self, document: str | MainText | Signature, url: str, *, scope: str = "") -> Verdict:
         """Judge a document without storing it."""
         case = self._case(document, url, scope)
-        if not case.is_short:
+        if case.signature.tokens >= self.min_tokens:
             case.decide(self.index.find(case.entry, self.matcher.lookups))
         return case.verdict()
 
@@ -176,7 +176,7 @@ class Detector:
         """
         case = self._case(document, url, scope, keep_fragment=keep_fragment)
         case.counted, case.beside, case.named_by = True, beside, named_by
-        if case.is_short:
+        if case.signature.tokens < self.min_tokens:
             return case.verdict()
         reservation = self.index.reserve_if(case.entry, self.matcher.lookups, case.decide)
         if reservation is not None:
@@ -255,10 +255,6 @@ class _Case:
     candidates: Candidates | None = None
     bounded: bool = False
 
-    @property
-    def is_short(self) -> bool:
-        return self.signature.tokens < self.detector.min_tokens
-
     def decide(self, found: Found) -> Filing | None:
         """Decide by what the lookups have *found*; return what is to be filed, if anything is."""
         matcher, window = self.detector.matcher, (self.detector.window or 0) * SECONDS_PER_DAY
@@ -315,8 +311,9 @@ class _Case:
     def verdict(self, reservation: Reservation | None = None) -> Verdict:
         """Return the verdict on what was decided."""
         candidates, row = self.candidates, self.decision.row
-        if self.is_short:
-            told = {"step": "text", "tokens": self.signature.tokens, "tokens_asked": self.detector.min_tokens}
+        tokens, asked = self.signature.tokens, self.detector.min_tokens
+        if tokens < asked:
+            told = {"step": "text", "tokens": tokens, "tokens_asked": asked}
             return Verdict("too_short", explain=lambda: told)
         if candidates is None or row is None:
             return Verdict("unique", reservation=reservation, bounded=self.bounded)

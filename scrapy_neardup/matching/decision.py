@@ -69,12 +69,9 @@ def decide(
     kind, row = _strongest(candidates, near)
     with_its_text = judgement.text_only & ~own
     same_text = int(with_its_text.sum())
-    if same_text >= BOILERPLATE and kind == "near":
-        # Of a text that is the site's, short lines of its own still make a page that can be repeated.
-        common = (with_its_text & candidates.same_lines).sum() >= BOILERPLATE
-    else:
-        common = same_text >= BOILERPLATE and kind != "revisit"
-    if common:
+    # Of a text that is the site's, short lines of its own still make a page that can be repeated.
+    telling = with_its_text & candidates.same_lines if same_text and kind == "near" else with_its_text
+    if telling.sum() >= BOILERPLATE and kind != "revisit":
         kind, row = "boilerplate", candidates.best(with_its_text)
     of_the_site = kind == "near" and row is not None and not judgement.exact[row] and is_of_the_site(row)
     if of_the_site:

@@ -123,9 +123,8 @@ class CrawledPage:
         only_here = carries_item(request, self.arguments)  # then only the callback has the item
         if self.policy == "drop_page" and not named and only_here:
             self.policy = "drop_items"
-        how: dict[str, Any] = {"scope": self.scope, "keep_fragment": True}
-        if config.prefer_canonical:
-            how["named_by"] = self._is_named_by
+        named_by = partial(_names, digest(self.url) if config.prefer_canonical else None)
+        how: dict[str, Any] = {"scope": self.scope, "keep_fragment": True, "named_by": named_by}
         self._reserve = partial(extension.detector.reserve, signature, self.url, **how)
         verdict = await self._ask()
         if verdict is None:
@@ -170,13 +169,9 @@ class CrawledPage:
         )
         if verdict is not None:
             self.reservation = verdict.reservation
-            if verdict.kind == "preferred" and verdict.repeats is not None:
-                repeated = verdict.repeats()
-                self.replaced = [page.url for page in repeated if self._is_named_by(page.url, page.note)]
+            pages = verdict.repeats() if verdict.kind == "preferred" and verdict.repeats is not None else ()
+            self.replaced = [page.url for page in pages if _names(digest(self.url), page.url, page.note)]
         return verdict
-
-    def _is_named_by(self, url: str, note: bytes) -> bool:
-        return Story.of(url, note).canonical == digest(self.url)
 
     async def _if_items_agree(self, verdict: Verdict) -> Verdict:
         """Return what a page is if its items agree; waiting for an equal one in progress.
@@ -459,10 +454,10 @@ class CrawledPage:
 
 def _told(match: Verdict, closest: Closest) -> dict[str, Any]:
     first = closest.differences[0] if closest.differences else Difference("", None, None)
-    return {
-        **match.explanation,
-        "field": first.field or None,
-        "value": first.value,
-        "stored": first.stored,
-        "fields": [each.field for each in closest.differences],
-    }
+    fields = [each.field for each in closest.differences]
+    return {**match.explanation, **first._asdict(), "field": first.field or None, "fields": fields}
+
+
+def _names(canonical: bytes | None, url: str, note: bytes) -> bool:
+    """Whether the page at *url* with that note names the page of this digest as its better version."""
+    return Story.of(url, note).canonical == canonical
