@@ -1,8 +1,8 @@
 """Hashes of tokens and of shingles, and the distinct ones among them.
 
-A token is hashed to the sum of secret numbers of its characters, each times a power of a secret number. For a
-token of 64 characters at most, two crafted ones agree for one of 2³⁸ choices of the secrets. What is made of
-the hashes later is the same for all seeds, so the sums are mixed, which leaves nothing linear in them.
+A token is hashed to the sum of secret numbers of its characters, each times a power of a secret number: two
+crafted ones of 64 characters at most agree for one of 2³⁸ choices of the secrets. What is made of the hashes
+is the same for all seeds, so the sums are mixed, which leaves nothing linear in them.
 """
 
 from __future__ import annotations
@@ -108,18 +108,12 @@ class Runs:
         return sums ^ sums >> _HALF  # the lowest bits of sums do not tell the order
 
     def _sum(self, size: int) -> NDArray[np.uint64]:
-        known = self._sums.get(size)
-        if known is None:
+        if size not in self._sums:
             half = 1 << (size - 1).bit_length() - 1
-            known = self._sum(size - half)[half:] * _power(half)
-            known += self._sum(half)[: len(known)]
-            self._sums[size] = known
-        return known
-
-
-@lru_cache(maxsize=64)
-def _power(exponent: int) -> NDArray[np.uint64]:
-    return constant(pow(_MULTIPLIER, exponent, 2**64))
+            sums = self._sum(size - half)[half:] * constant(pow(_MULTIPLIER, half, 2**64))
+            sums += self._sum(half)[: len(sums)]
+            self._sums[size] = sums
+        return self._sums[size]
 
 
 def shingle(hashes: NDArray[np.uint64], size: int) -> NDArray[np.uint64]:
@@ -161,16 +155,14 @@ def by_text(places: NDArray[np.int64], bounds: list[int], step: int) -> NDArray[
 
 
 class Terms:
-    """The *tokens* of several texts, with *bounds* as `Hashes` have them, and their *hashes* (uint64[n]).
-
-    No run of more than *longest* is asked for.
-    """
+    """The *tokens* of several texts, their *hashes* (uint64[n]) and *bounds*, for runs of *longest* or less."""
 
     def __init__(
         self, tokens: Tokens, hashes: NDArray[np.uint64], bounds: list[int], longest: int = 1
     ) -> None:
         self.tokens, self.hashes, self.bounds = tokens, hashes, bounds
         self._longest = longest
+        self._mixed = np.count_nonzero(tokens.unspaced) > 0
 
     def sections(self, count: int) -> list[Terms]:
         """Return the terms of each *count* texts that follow each other."""
@@ -197,10 +189,6 @@ class Terms:
             if words < halves + quarters:
                 characters[text] = 2 if halves >= quarters else 4
         return counts, characters
-
-    @cached_property
-    def _mixed(self) -> bool:
-        return bool(self.tokens.unspaced.any())
 
     def those(self, which: NDArray[np.bool_], values: NDArray[np.uint64]) -> Hashes:
         """Return *values* (uint64[n]), one for each token, of those that are among *which* (bool[n])."""

@@ -1,8 +1,7 @@
 """What an extractor finds in a page: its main text, its title and its short lines; what a paragraph is.
 
-Of a plain text, lines of a fixed width are joined, as in mail and on news wires, and lines that a letter
-quotes are taken out: what they say, the letter that it answers says. Left in, they make it a copy of that
-letter.
+Of a plain text, lines of a fixed width are joined, and lines that a letter quotes are taken out: left in,
+they make it a copy of the letter that it answers.
 """
 
 from __future__ import annotations
@@ -46,8 +45,7 @@ def stand_in(key: int) -> str:
 #: If the long paragraphs have fewer letters than this in all, the whole text is fingerprinted. See `length`.
 FALLBACK = 600
 
-# A Chinese text has about a third of the characters of its English translation, a Japanese or Korean one a
-# half.
+# A Chinese text has a third of the characters of its English translation, a Japanese or Korean one a half.
 _HAN = regex.compile(r"\p{Han}")
 _SYLLABIC = regex.compile(r"[\p{Hiragana}\p{Katakana}\p{Hangul}]")
 # These scripts and others: to see that a text has none of them takes a tenth of the time of counting.
@@ -145,11 +143,9 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
-#: The marks before a quoted line, one for each letter that it comes by, as in "> " and ">> "; spaces may
-#: stand between them (RFC 3676, 4.5), and some programs put a stroke before each.
+#: The marks before a quoted line, one for each letter that it comes by (RFC 3676, 4.5), some with a stroke.
 _MARKS = regex.compile(r"\s*+(?:\|?>\s*+)*+", regex.V1)
-#: So many marks more may a quoted line have than the one that says whom it quotes. Two where an answer begins
-#: with what the letter itself had quoted; three are a prompt.
+#: So many marks more a quoted line has: two where an answer begins with what the letter quoted.
 _DEEPER = (1, 2)
 #: Lines of the longest signature, below the one that says that it begins (RFC 3676, 4.3), and it.
 _SIGNATURE = 16
@@ -158,9 +154,8 @@ _SIGNATURE = 16
 def quoted_lines(lines: Sequence[str]) -> list[bool]:
     """Tell which *lines* of a preformatted text are quoted, if it is a letter that quotes another.
 
-    Programs mark lines in the same way: what is typed at a prompt, what was added to a file. So there is a
-    line that ends with a colon, such as "On Monday Ann wrote:", and next, after empty lines at the most, one
-    with more marks; some of the quoted lines make a paragraph; and there are other lines.
+    Programs mark lines in the same way. So there is a line that ends with a colon, such as "On Monday Ann
+    wrote:", and next one with more marks; some of the quoted lines make a paragraph; and there are others.
     """
     nothing = [False] * len(lines)
     if not any(">" in line for line in lines):

@@ -1,11 +1,9 @@
 """Fair samples of a text's shingles, MinHash with n hash functions and bottom-k with one; and LSH banding.
 
-MinHash: Broder, Charikar, Frieze and Mitzenmacher, "Min-Wise Independent Permutations" (STOC 1998). The hash
-functions are bijections of 64 bits, ``mix(x ^ seed_i)``, in a third of the time of exact products modulo
-2⁶¹ - 1. Bottom-k: Cohen and Kaplan, "Summarizing data using bottom-k sketches" (PODC 2007). The hashes of the
-shingles serve as the hash function. Bands: Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", 3.4.
-Super-shingles are bands of which more than one must agree: Broder (CPM 2000); Fetterly, Manasse and Najork,
-"On the Evolution of Clusters of Near-Duplicate Web Pages" (LA-WEB 2003).
+MinHash: Broder, Charikar, Frieze and Mitzenmacher (STOC 1998), with bijections of 64 bits. Bottom-k: Cohen and
+Kaplan (PODC 2007), with the hashes of shingles as they are. Bands: Leskovec, Rajaraman and Ullman, "Mining of
+Massive Datasets", 3.4. Super-shingles are bands of which more than one must agree: Broder (CPM 2000);
+Fetterly, Manasse and Najork (LA-WEB 2003).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Normalises texts, so that the same text in other encodings and spellings becomes equal.
 
-Unicode forms, case, invisible characters and white space are made alike. Then marks go that writers leave out
-by custom: vowel points and hamza in Arabic, points in Hebrew, the accents of Greek, the nukta of Devanagari.
-Accents of Latin and other letters of Cyrillic stay: Peña and Pena are two names.
+First Unicode forms, case, invisible characters and white space are made alike; then marks go that writers
+leave out by custom. Accents of Latin and other letters of Cyrillic stay: Peña and Pena are two names.
 """
 
 from __future__ import annotations

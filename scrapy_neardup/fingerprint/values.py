@@ -1,7 +1,6 @@
-"""What a page says in numbers, in its title and in its short lines: values that are compared one by one.
+"""What a page says in numbers, title and short lines: values that are compared one by one.
 
-Pages of one template share their sentences, not these. Short hashes of them are kept: all of most pages, and
-of a page with more the same sample as of every other one.
+Pages of one template share their sentences, not these. Of a page with many, the same sample is kept as of any.
 """
 
 from __future__ import annotations

@@ -13,47 +13,7 @@ from hypothesis import strategies as st
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint.main_text import length, long_paragraphs, parted, quoted_lines, unwrapped
 
-PARAGRAPHS = [
-    (
-        "The council agreed on Tuesday to a plan for the old harbour, which will cost twelve million and "
-        "take three years."
-    ),
-    (
-        "Residents of the streets around it welcomed the decision, but asked how their nights would stay "
-        "quiet while trucks pass their windows, and whether the fish market, which most of them visit once a "
-        "week, would have to move."
-    ),
-    (
-        "Work on the northern quay begins in spring, said the mayor, and the fish market stays open "
-        "throughout. No one will lose a stall, she added, and the rents, which were raised two years ago, "
-        "remain where they are until the end."
-    ),
-]
 WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=11), min_size=60, max_size=120).map(" ".join)
-
-
-def wrapped(
-    paragraphs: list[str], width: int, *, indent: int = 0, margin: int = 0, blank: bool = True
-) -> str:
-    return ("\n\n" if blank else "\n").join(
-        textwrap.fill(
-            paragraph,
-            width,
-            initial_indent=" " * (margin + indent),
-            subsequent_indent=" " * margin,
-            break_on_hyphens=False,
-        )
-        for paragraph in paragraphs
-    )
-
-
-@pytest.mark.parametrize("width", [60, 65, 72, 80])
-@pytest.mark.parametrize(
-    ("indent", "margin", "blank"), [(0, 0, True), (4, 0, False), (4, 0, True), (0, 3, True)]
-)
-def test_wrapped_paragraphs_are_whole_again(width: int, indent: int, margin: int, blank: bool) -> None:
-    text = wrapped(PARAGRAPHS, width, indent=indent, margin=margin, blank=blank)
-    assert [line for line in unwrapped(text).split("\n") if line] == PARAGRAPHS
 
 
 #: Lines of 30 characters that take two columns each; a full stop hangs over the second one.
@@ -75,20 +35,28 @@ def test_width_is_that_of_columns(text: str) -> None:
     assert unwrapped(f"{text}\n\n{text}").count("\n") == 2
 
 
-@given(st.lists(WORDS, min_size=2, max_size=4), st.integers(40, 90), st.booleans())
-def test_any_words_are_whole_again(paragraphs: list[str], width: int, blank: bool) -> None:
-    text = wrapped(paragraphs, width, indent=0 if blank else 4, blank=blank)
+@given(
+    st.lists(WORDS, min_size=2, max_size=4),
+    st.integers(40, 90),
+    st.sampled_from(["\n\n", "\n    "]),
+    st.booleans(),
+)
+def test_wrapped_paragraphs_are_whole_again(
+    paragraphs: list[str], width: int, between: str, margin: bool
+) -> None:
+    marks = {"initial_indent": "   " * margin, "subsequent_indent": "   " * margin, "break_on_hyphens": False}
+    text = between.join(textwrap.fill(paragraph, width, **marks) for paragraph in paragraphs)
     # A last line that happens to be full cannot be told from others.
     assert unwrapped(text).split() == text.split()
     # Words that leave all lines shorter than a wrapped text may be cannot be told either.
-    if blank and max(map(len, text.split("\n"))) >= 40:
+    if between == "\n\n" and max(map(len, text.split("\n"))) >= 40 + 3 * margin:
         assert [line for line in unwrapped(text).split("\n") if line] == paragraphs
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "\n".join(PARAGRAPHS),
+        "\n".join(["The council agreed on Tuesday to a plan for the harbour, which takes three years."] * 3),
         "\n".join(f"Station {number}  09:{number:02}  platform {number % 7}" for number in range(40)),
         (
             "Tyger Tyger, burning bright,\nIn the forests of the night;\nWhat immortal hand or eye,\nCould "
@@ -117,14 +85,19 @@ QUOTED = ["> The harbour stays open all summer, for the first", "> time in many 
     ["On Monday, Ann Lee wrote:", "Ann Lee a écrit :", "Анна Ли писала:", "Ann Lee <ann@quay.example>:"],
 )
 @pytest.mark.parametrize("between", [[], ["", ""]])
-def test_lines_that_a_letter_quotes(source: str, between: list[str]) -> None:
-    letter = [source, *between, *QUOTED, "And so it should.", "> Is it?", "Yes."]
-    assert [line for line, quoted in zip(letter, quoted_lines(letter), strict=True) if not quoted] == [
+@pytest.mark.parametrize("mark", ["> ", "|> ", ">> ", "> > "])
+def test_lines_that_a_letter_quotes(source: str, between: list[str], mark: str) -> None:
+    """Some programs put a stroke before the mark; who leaves out one of two letters begins with two marks."""
+    letter = [
         source,
         *between,
+        *(mark + line[2:] for line in QUOTED),
         "And so it should.",
+        "> Is it?",
         "Yes.",
     ]
+    own = [line for line, quoted in zip(letter, quoted_lines(letter), strict=True) if not quoted]
+    assert own == [source, *between, "And so it should.", "Yes."]
 
 
 @pytest.mark.parametrize(
@@ -136,11 +109,7 @@ def test_lines_that_a_letter_quotes(source: str, between: list[str]) -> None:
         ["On Monday Ann wrote:", *QUOTED],
         ["Somebody said", *QUOTED, "and went."],  # nobody who knows whom
         ["Try this:", "> npm install", "> npm start", "Now it runs."],
-        [
-            "Numbers are printed as follows:",
-            ">>> print(1.5)  # as they are, whatever the language of the user.",
-            "1.5",
-        ],
+        ["Numbers are printed:", ">>> print(1.5)  # as they are, whatever the language of the user.", "1.5"],
         [
             "1c1",
             "< The harbour is closed.",
@@ -151,13 +120,6 @@ def test_lines_that_a_letter_quotes(source: str, between: list[str]) -> None:
 )
 def test_what_quotes_nothing(lines: list[str]) -> None:
     assert quoted_lines(lines) == [False] * len(lines)
-
-
-@pytest.mark.parametrize("mark", ["> ", "|> ", ">> ", "> > "])
-def test_marks_of_quoted_lines(mark: str) -> None:
-    """Some programs put a stroke before the mark; who leaves out one of two letters begins with two marks."""
-    letter = ["On Monday, Ann Lee wrote:", *(mark + line[2:] for line in QUOTED[:2]), "And so it should."]
-    assert quoted_lines(letter) == [False, True, True, False]
 
 
 def test_what_a_plain_text_quotes_is_left_out() -> None:
@@ -192,10 +154,8 @@ def test_an_answer_in_plain_text_is_no_copy_of_the_letter_that_it_quotes(mark: s
     with Detector.open() as detector:
         said = "\n\n".join(textwrap.fill(each, 70) for each in letter)
         assert detector.add(said, url="https://list-site.com/1").kind == "unique"
-        verdict = detector.add(
-            f"On Monday, Ann Lee wrote:\n{quoted}\n\n{answer}\n", url="https://list-site.com/2"
-        )
-        assert verdict.kind == "unique"
+        text = f"On Monday, Ann Lee wrote:\n{quoted}\n\n{answer}\n"
+        assert detector.add(text, url="https://list-site.com/2").kind == "unique"
         # And an answer to that, which quotes both, is another one.
         twice = "\n".join(f"> {line}" for line in (*quoted.split("\n"), *answer.split("\n")))
         again = textwrap.fill(letter_of(dice, 45), 70)
