@@ -155,7 +155,7 @@ def by_text(places: NDArray[np.int64], bounds: list[int], step: int) -> NDArray[
 
 
 class Terms:
-    """The *tokens* of several texts, their *hashes* (uint64[n]) and *bounds*, for runs of *longest* or less."""
+    """The *tokens* of several texts, their *hashes* (uint64[n]) and *bounds*; no run is over *longest*."""
 
     def __init__(
         self, tokens: Tokens, hashes: NDArray[np.uint64], bounds: list[int], longest: int = 1

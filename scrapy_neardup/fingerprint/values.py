@@ -1,6 +1,6 @@
 """What a page says in numbers, title and short lines: values that are compared one by one.
 
-Pages of one template share their sentences, not these. Of a page with many, the same sample is kept as of any.
+Pages of one template share their sentences, not these. Of a page with many the same sample is kept.
 """
 
 from __future__ import annotations
