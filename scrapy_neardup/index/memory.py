@@ -177,11 +177,13 @@ class MemoryIndex:
         self._pending = {} if pending is None else pending
         #: Held by whatever has to see or change several things at once.
         self.lock = lock or threading.RLock()
+        #: A block that holds the lock, and in which all that others have filed is seen.
+        self._newest: AbstractContextManager[object] = self.lock
         self._next = 0
         self._nothing = Stored(np.empty(0, header.dtype), [], [])
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
-        with self._newest():
+        with self._newest:
             kind = self.header.families[family]
             if not kind.equal:
                 return self._near(family, keys, distance)
@@ -194,18 +196,18 @@ class MemoryIndex:
         return Matches(pairs[:, 0], pairs[:, 1], np.zeros(len(pairs), np.uint8))
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
-        with self._newest():
+        with self._newest:
             return self._find(document, lookups)
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
-        with self._newest():
+        with self._newest:
             matches = self.search(family, keys)
             return matches, self.fetch(matches.document)
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
-        with self._newest():
+        with self._newest:
             filing = decide(self._find(document, lookups))
             return None if filing is None else self._file(filing)
 
@@ -284,10 +286,6 @@ class MemoryIndex:
         else:
             counts = Counter(self._near(family, keys, distance).document.tolist())
         return most_shared(counts, nearest)
-
-    def _newest(self) -> AbstractContextManager[object]:
-        """Return a block that holds the lock, and in which all that others have filed is seen."""
-        return self.lock
 
     def _near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
         """Find documents by keys that may differ."""

@@ -88,8 +88,7 @@ def look_up(
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]]:
     """Compare each of *keys* (uint64[n]) with entries that share *prefix_bits* with its probe (uint64[n]).
 
-    Yields position in *keys*, document and distance of those within *distance* bits. So many entries are
-    compared *at_once*, unless a single key has more.
+    Yields position in *keys*, document and distance of those within *distance*; compares so many *at_once*.
     """
     suffix = np.uint64((1 << (64 - prefix_bits)) - 1)
     first = entries.keys.searchsorted(probes & ~suffix, "left")

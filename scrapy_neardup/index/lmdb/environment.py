@@ -107,7 +107,8 @@ class Environment:
         #: All snapshots, whose transactions a forked child must not end.
         self.readers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._writing = threading.RLock()
-        self._pid = os.getpid()
+        #: Whether this is a child of the process that opened it, which must not use it.
+        self.forked = False
         try:
             with translated(self.path, "opened"):
                 if path is not None:
@@ -159,11 +160,6 @@ class Environment:
         with self._writing:
             self.env.close()
 
-    @property
-    def forked(self) -> bool:
-        """Whether this is a child of the process that opened the environment, which must not use it."""
-        return os.getpid() != self._pid
-
     def require_same_process(self) -> None:
         """Raise `IndexUnavailable` in a child of the process that opened the environment."""
         if self.forked:
@@ -211,6 +207,7 @@ class Environment:
 def _after_fork_in_child() -> None:
     """Free the locks, and keep the parent's environments and transactions from being finalised here."""
     for environment in _environments:
+        environment.forked = True
         environment.lock._at_fork_reinit()  # type: ignore[attr-defined]  # as the logging module does
         _inherited.extend([environment, *(reader.leave() for reader in environment.readers)])
 

@@ -77,9 +77,7 @@ class LmdbIndex(MemoryIndex):
             super().__init__(header, self._memtable.columns, self._memtable.pending, self._environment.lock)
             self._undo = undo.pop_all()
         self._writer = Writer(self._environment, self._memtable, window)
-
-    def _newest(self) -> AbstractContextManager[object]:
-        return _Newest(self)
+        self._newest = _Newest(self)
 
     def _near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
         def search(some: NDArray[np.uint64]) -> Iterator[Matches]:
@@ -118,7 +116,7 @@ class LmdbIndex(MemoryIndex):
         self._writer.notice()
 
     def discard(self, documents: Sequence[int]) -> None:
-        with self._newest():
+        with self._newest:
             self._memtable.discard(documents)
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
@@ -152,7 +150,7 @@ class LmdbIndex(MemoryIndex):
                 pass
 
     def gauges(self) -> dict[str, int]:
-        with self._newest():
+        with self._newest:
             memtable = self._memtable
             return {
                 "documents": memtable.count,

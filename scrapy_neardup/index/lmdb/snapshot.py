@@ -296,10 +296,10 @@ def search_near(reader: Snapshot, family: int, keys: NDArray[np.uint64], distanc
 
 
 def search_one(reader: Snapshot, family: int, key: int, distance: int, compared: int) -> tuple[Matches, bool]:
-    """Return the documents within *distance* bits of *key*, perhaps removed ones, too.
+    """Return the documents within *distance* bits of *key*, perhaps several times, and removed ones, too.
 
-    A document may come several times. At most *compared* entries are compared, unless that is 0. If there are
-    more, those that share the longest prefixes with the key are taken, and True is returned besides.
+    If there are more than *compared* entries, unless that is 0, those that share the longest prefixes with
+    the key are compared, and True is returned besides.
     """
     ranges = _ranges(reader, family, key, distance)
     too_many = bool(compared) and sum(each[3] - each[2] for each in ranges) > compared

@@ -225,7 +225,7 @@ def append(environment: Environment, documents: Documents, removals: Sequence[in
 
 
 class Retry:
-    """The failures of one kind of work: the first in a row is logged with *complaint*."""
+    """Failures of one kind of work: the first in a row is logged with *complaint*."""
 
     def __init__(self, complaint: str) -> None:
         self._complaint = complaint
