@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_neardup import Detector
-from scrapy_neardup.index.lmdb.compaction import due_for_merge
 from scrapy_neardup.index.lmdb.environment import DEFAULT
 from scrapy_neardup.index.protocol import Filing
 
@@ -109,19 +108,6 @@ def add_each(index: Index, documents: Documents) -> Added:
     index.flush()
     if index.gauges()["forgotten"]:
         raise SystemExit("The index has forgotten documents because the disk did not keep up.")
-    tidy(index)  # wait until all is on disk, flushed and merged
+    for _ in index._writer.maintenance(wait=True):  # type: ignore[attr-defined]  # what is due, or under way
+        pass
     return Added(time.perf_counter() - start, time.process_time() - cpu, longest, written_bytes() - written)
-
-
-def tidy(index: Index) -> None:
-    """Flush and merge what is due, and wait if the index's own thread does."""
-    while is_due(index):
-        for _ in index._writer.maintenance(wait=True):  # type: ignore[attr-defined]
-            pass
-
-
-def is_due(index: Index) -> bool:
-    """Tell whether there is something to flush or to merge."""
-    with index.reading() as reader:  # type: ignore[attr-defined]
-        state = reader.state
-    return state.next - state.flushed >= FLUSH or len(due_for_merge(state.runs)) > 1
