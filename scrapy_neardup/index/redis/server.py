@@ -203,7 +203,8 @@ class Server:
             self._connected.close()
 
     def _execute(self, commands: Sequence[Command]) -> list[Any]:
-        while True:
+        answers: list[Any] = []
+        for _ in range(3):
             pipeline = self._client().pipeline(transaction=False)
             for command in commands:
                 pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
@@ -214,7 +215,8 @@ class Server:
                 commands = [("EVAL", SCRIPT, *commands[0][2:]), *commands[1:]]
             # A replica has taken over, or the slot was given to another node.
             elif MovedError not in kinds or not self._leave_cluster():
-                return answers
+                break
+        return answers
 
     def _readable(self, answer: Any) -> Any:
         """Return an *answer* in which errors are an `IndexUnavailable` each."""

@@ -283,6 +283,13 @@ class Store:
             except IndexGone:
                 self._restore()
                 answers += self._send_some(*some)
+            # A run that has failed as a whole: what comes later must not be done without it.
+            if (
+                len(answers) < len(calls)
+                and answers[start] is (last := answers[-1])
+                and isinstance(last, Exception)
+            ):
+                return answers + answers[-1:] * (len(calls) + len(commands) - len(answers))
         return answers
 
     def _send_some(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
