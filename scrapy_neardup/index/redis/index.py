@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,26 +44,6 @@ MAX_BYTES = 1 << 29
 CAP = 1024
 #: How often a document is judged anew because others have filed like ones meanwhile.
 ATTEMPTS = 100
-
-
-class Wanted(NamedTuple):
-    """A key that is looked up, and within what distance."""
-
-    family: int
-    key: int
-    distance: int = 0
-
-
-class Looked(NamedTuple):
-    """What one look has met, when the number *newest* was the last one that was given to a document."""
-
-    #: By position of what was wanted; a document may come several times.
-    met: Matches
-    newest: int
-    #: The buckets where somebody else may file what would be met.
-    buckets: set[bytes]
-    #: Positions of what was wanted of which not all was read.
-    cut: set[int]
 
 
 class RedisIndex:
@@ -107,23 +87,20 @@ class RedisIndex:
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
-        _, met, _ = self._look_up(document, lookups)
-        return self._found(document, lookups, met)
+        return self._found(document, lookups, self._look_up(document, lookups)[0])
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
         self._require_open()
         for _ in range(ATTEMPTS):
-            looked, met, crowded = self._look_up(document, lookups)
+            met, crowded, newest, buckets = self._look_up(document, lookups)
             filing = decide(self._found(document, lookups, met))
             if filing is None:
                 return None
             places = self.store.layout.filed(filing.document, self.store.generations[-1], crowded)
             replaced = self.store.fetch(sorted(filing.replaces))
-            call = self.store.filing(
-                filing.document, places, looked.buckets, looked.newest, self.leases.seconds
-            )
+            call = self.store.filing(filing.document, places, buckets, newest, self.leases.seconds)
             (number,) = self.store.run(call)
             if number > 0:
                 return self._hold(number, filing.document, replaced)
@@ -150,19 +127,20 @@ class RedisIndex:
 
     def _look_up(
         self, document: Documents, lookups: Sequence[Lookup]
-    ) -> tuple[Looked, list[Met], set[tuple[int, int]]]:
-        """Look up *document*, one row: return what is there, and what each lookup has met.
+    ) -> tuple[list[Met], set[tuple[int, int]], int, set[bytes]]:
+        """Look up *document*, one row: return what each lookup has met.
 
-        Returned besides: keys, with their families, that so many have that no more need to be filed.
+        Returned besides: keys, with their families, that so many have that no more need to be filed; the last
+        number that was given to a document; the buckets where others may file what would be met.
         """
         keys = self.store.layout.keys(document)
-        wanted = [Wanted(each.family, key, each.distance) for each in lookups for key in keys[each.family]]
-        looked = self._look(wanted, MOST_BYTES)
+        wanted = [(each.family, key, each.distance) for each in lookups for key in keys[each.family]]
+        every, newest, buckets, cut = self._look(wanted, MOST_BYTES)
         crowded: set[tuple[int, int]] = set()
         found, end = [], 0
         for family, _, most, nearest, _ in lookups:
             rows = range(end, end := end + len(keys[family]))
-            met = looked.met
+            met = every
             if len(met.query):  # with most there are none
                 met = met.take((met.query >= rows.start) & (met.query < rows.stop))
             if nearest and len(rows) == 1 and not self.header.families[family].equal:
@@ -172,15 +150,21 @@ class RedisIndex:
                 for row in dict.fromkeys(met.query.tolist()):
                     numbers = {*met.document[met.query == row].tolist()}
                     if most and len(numbers) > CAP + most:
-                        crowded.add((family, wanted[row].key))
+                        crowded.add((family, wanted[row][1]))
                     if not most or len(numbers) <= most:
                         counts.update(numbers)
                 part = most_shared(counts, nearest)
-            found.append(part._replace(narrowed=not looked.cut.isdisjoint(rows)))
-        return looked, found, crowded
+            found.append(part._replace(narrowed=not cut.isdisjoint(rows)))
+        return found, crowded, newest, buckets
 
-    def _look(self, wanted: Sequence[Wanted], most: int) -> Looked:
-        """Read the buckets of keys, of those of fingerprints the last bytes, *most* of them."""
+    def _look(
+        self, wanted: Sequence[tuple[int, int, int]], most: int
+    ) -> tuple[Matches, int, set[bytes], set[int]]:
+        """Read buckets of families, keys and distances, of those of fingerprints the last *most* bytes.
+
+        Returns what is met, by position of what was wanted, perhaps several times; two as `_look_up` does;
+        and the positions of those of which not all was read.
+        """
         store, prefix, families = self.store, self.address.prefix, self.header.families
         while True:
             near: list[Probe] = []
@@ -202,7 +186,7 @@ class RedisIndex:
         since = int(oldest or 0)
         met = [compared(near, ends, NEAR_BYTES, since), compared(equal, parts, EQUAL_BYTES, since)]
         cut = {each.row for each, data in zip(near, ends, strict=True) if len(data) == most}
-        return Looked(_joined(met), int(newest), buckets, cut)
+        return _joined(met), int(newest), buckets, cut
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
         """Return those documents that are there of what lookups have *met*."""
@@ -230,8 +214,8 @@ class RedisIndex:
         matches, stored = [NO_MATCHES], [Stored(np.empty(0, self.header.dtype), [], [])]
         for start in range(0, len(keys), BATCH):
             some = keys[start : start + BATCH]
-            wanted = [Wanted(family, key, distance) for key in some[kind.has(some)].tolist()]
-            known = self.store.fetch(np.unique(self._look(wanted, MAX_BYTES).met.document).tolist())
+            wanted = [(family, key, distance) for key in some[kind.has(some)].tolist()]
+            known = self.store.fetch(np.unique(self._look(wanted, MAX_BYTES)[0].document).tolist())
             numbers, theirs = np.array(known.numbers, np.int64), known.documents.keys[rows]
             for query in np.flatnonzero(kind.has(some)).tolist() if len(numbers) else ():
                 bits = np.bitwise_count(theirs ^ some[query])

@@ -193,22 +193,20 @@ class Store:
         self._waiting.append(mine)
         with self._turn:
             if not mine.answers:
-                self._answer([self._waiting.popleft() for _ in range(len(self._waiting))])
+                every = [self._waiting.popleft() for _ in range(len(self._waiting))]
+                calls = [call for each in every for call in each.calls]
+                asked = [command for each in every for command in each.commands]
+                answers, _, follows = self._round(calls, asked)
+                made, read = iter(answers), answers[len(calls) :]
+                while follows and asked:  # the answers lack what had to be written because of a write
+                    read, _, follows = self._round((), asked)
+                reads = iter(read)
+                for each in every:
+                    each.answers.extend([*islice(made, len(each.calls)), *islice(reads, len(each.commands))])
         for answer in mine.answers:
             if isinstance(answer, Exception):
                 raise answer
         return mine.answers
-
-    def _answer(self, every: Sequence[Asked]) -> None:
-        """Put in the answers to *every* one. Needs the turn."""
-        commands = [command for each in every for command in each.commands]
-        answers, _, follows = self._round([call for each in every for call in each.calls], commands)
-        made, read = iter(answers), answers[len(answers) - len(commands) :]
-        while follows and commands:  # the answers lack what had to be written because of a write
-            read, _, follows = self._round((), commands)
-        reads = iter(read)
-        for each in every:
-            each.answers.extend([*islice(made, len(each.calls)), *islice(reads, len(each.commands))])
 
     def settle(self, *writes: Write) -> None:
         """Have *writes* made, in their order, before what is asked later; do not wait for that."""
