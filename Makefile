@@ -4,6 +4,9 @@ PYTHON := $(shell for python in $(PYTHON) python3 python3.14 python3.13 python3.
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$python && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
+# uv takes a tenth of the time of pip, but may not be there.
+install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
 
 # Folder with the labelled sets of docs/quality.md.
 NEARDUP_DATA ?= ../shared/data
@@ -112,12 +115,12 @@ HOLDS_release := base
 
 $(VENV)/base: pyproject.toml | $(VENV)/bin/python
 	@echo 'Setting up $(VENV): this takes about a minute, once.'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(call install,--editable .)
 	@touch $@
 
 $(VENV)/%: pyproject.toml | $(VENV)/bin/python
 	@echo 'Setting up $(VENV) for make $(MAKECMDGOALS): this takes a minute or two, once.'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@$(call install,--editable '.[$*]')
 	@touch $@ $(HOLDS_$*:%=$(VENV)/%)
 
 $(VENV)-oldest/done: pyproject.toml
@@ -132,3 +135,4 @@ $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo 'Python 3.10 or newer is needed: install it, or name it with make PYTHON=/path/to/python.'; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || $(PYTHON) -m virtualenv $(VENV) || { rm -rf $(VENV); \
 		echo 'A virtual environment cannot be made: install the venv module (Debian, Ubuntu: apt install python3-venv).'; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv || true
