@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from functools import lru_cache
 from itertools import chain, combinations, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,8 @@ LEAST_PRECISION, _Z2 = 0.95, 1.645**2
 _SHAPES = 3
 #: After some rules pages differ in one thing alone that have differed in two. Edits that are tried in each.
 _ROUNDS, _EDITS = 3, 50
+#: Edits that are counted at a time. Of more, as where each URL has a parameter of its own, the rarest go.
+_COUNTED = 10_000
 #: How often a rule is applied to one URL.
 _REPEATS = 30
 #: How many URLs of copies are compared with each other, the shortest ones.
@@ -226,10 +229,19 @@ def after(pattern: str, to: str, parts: tuple[str, ...], pages: Pages) -> Pages:
 def _edits(pages: Pages) -> Counter[Edit]:
     """Return the edits that may make URLs of copies one, with how often they could."""
     found: Counter[Edit] = Counter()
+    for edit in _possible(pages):
+        found[edit] += 1
+        if len(found) > _COUNTED:
+            found = Counter(dict(found.most_common(_COUNTED // 2)))
+    return found
+
+
+def _possible(pages: Pages) -> Iterator[Edit]:
+    """Yield edits: for each URL those that take out a parameter, for each page those that join its URLs."""
     copies: dict[tuple[object, str], list[str]] = defaultdict(list)
     queries: dict[tuple[object, str], list[str]] = defaultdict(list)
     for url, page in pages.items():
-        found.update({_without(query or path) for query, path in _NAMES.findall(url)})
+        yield from map(_without, {query or path for query, path in _NAMES.findall(url)})
         place, _, query = url.partition("?")
         for same in {page.content, page.says} if page.content is not None else ():
             if same:
@@ -238,10 +250,10 @@ def _edits(pages: Pages) -> Counter[Edit]:
     for urls, differences in ((copies, _differences), (queries, _parameters)):
         for each in urls.values():
             few = sorted(each, key=lambda url: (-len(url), url))[-_COMPARED:]
-            found.update({*chain.from_iterable(starmap(differences, combinations(few, 2)))})
-    return found
+            yield from {*chain.from_iterable(starmap(differences, combinations(few, 2)))}
 
 
+@lru_cache(maxsize=1000)
 def _without(name: str) -> Edit:
     """Return the edit that takes parameters out, ``a&b``, or that of a path, ``;a``."""
     start = r"([^?#]*?)" if name[0] == ";" else r"([^?#]*\?(?:[^#]*?&)?)"

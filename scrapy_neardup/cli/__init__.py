@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from .audit import audit
+from .changes import changes
 from .compare import compare
 from .evaluate import evaluate
 from .filter import filter_
@@ -27,5 +28,5 @@ def main() -> None:
     """Near-duplicates of a crawl: audit it, look after the index, compare, evaluate."""
 
 
-for _command in (audit, compare, evaluate, filter_, index, rules, serve, stories):
+for _command in (audit, changes, compare, evaluate, filter_, index, rules, serve, stories):
     main.add_command(_command)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import re
+from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import regex
 
@@ -213,3 +214,21 @@ def main_text(text: str | MainText) -> MainText:
         return text
     own, quoted = parted(text)
     return MainText(unwrapped(own), details=quoted)
+
+
+def paragraphs_of(text: str) -> dict[bytes, str]:
+    """Return the paragraphs of a main text, one a line, by their hashes."""
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return {
+        blake2b(line.encode("utf-8", "surrogatepass"), digest_size=4).digest(): line for line in lines if line
+    }
+
+
+def changes(before: bytes, now: dict[bytes, str]) -> dict[str, Any]:
+    """Return what is added (texts by hash), kept and removed since paragraphs had the hashes *before*."""
+    old = dict.fromkeys(before[at : at + 4] for at in range(0, len(before), 4))
+    return {
+        "added": {key.hex(): text for key, text in now.items() if key not in old},
+        "kept": [key.hex() for key in now if key in old],
+        "removed": [key.hex() for key in old if key not in now],
+    }

@@ -18,7 +18,7 @@ from .budget import LINK_KEY
 from .outcome import CHANGED_KEY, NearDuplicatePage, clear_marks, mark, put
 from .reservations import Patience
 from .responses import asks_again, browser_page, carries_item, declared_canonical, page_url
-from .story import PARAGRAPHS, Story, changes, digest, paragraphs_of
+from .story import PARAGRAPHS, Story, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

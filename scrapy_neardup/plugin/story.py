@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from scrapy_neardup.matching.items import behind_items
 
@@ -37,21 +37,3 @@ class Story(NamedTuple):
         if self.paragraphs:
             return self.identifier + self.canonical.ljust(_SIZE, b"\0") + self.paragraphs
         return b"" if self == Story(digest(url)) else self.identifier + self.canonical
-
-
-def paragraphs_of(text: str) -> dict[bytes, str]:
-    """Return the paragraphs of a main text, one a line, by their hashes."""
-    lines = (" ".join(line.split()) for line in text.split("\n"))
-    return {
-        blake2b(line.encode("utf-8", "surrogatepass"), digest_size=4).digest(): line for line in lines if line
-    }
-
-
-def changes(before: bytes, now: dict[bytes, str]) -> dict[str, Any]:
-    """Return what is added, kept and removed since the paragraphs had the hashes *before*."""
-    old = [before[at : at + 4] for at in range(0, len(before), 4)]
-    return {
-        "added": {key.hex(): text for key, text in now.items() if key not in old},
-        "kept": [key.hex() for key in now if key in old],
-        "removed": [key.hex() for key in old if key not in now],
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import time
+import tracemalloc
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -137,6 +138,17 @@ def test_a_rule_asks_for_many_pages_and_no_exception() -> None:
     for number, each in enumerate(many):
         each["cluster"] = number // 2
     assert [rule.scope for rule in find_rules(many)] == [("a.example",)]
+
+
+def test_memory_does_not_grow_with_the_names_of_parameters() -> None:
+    names = ["&".join(f"n{page}x{each}=1" for each in range(100)) for page in range(600)]
+    rows = [*site(*SPELLINGS["sid"]), *(row(f"http://a.example/t?{each}") for each in names)]
+    tracemalloc.start()
+    (rule,) = find_rules(rows)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert rule.edit.name == "sid"
+    assert most < 20 << 20, most  # each name at a time would take 50 MB
 
 
 def test_lines_that_change_by_chance_do_not_count_if_the_page_names_one_as_canonical() -> None:

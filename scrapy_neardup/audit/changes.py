@@ -1,0 +1,63 @@
+"""What has changed between two audits: pages that are new, gone, or other than before, and in what."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.fingerprint.main_text import MainText, changes, paragraphs_of
+from scrapy_neardup.matching.records import filed_url
+
+from .crawl import load_crawl
+from .run import opened_audit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from .settings import AuditOptions
+    from .store import Store
+
+
+def changed_pages(old: Path, new: Path) -> Iterator[dict[str, Any]]:
+    """Yield the pages of the audits in two directories, by URL: ``url``, and ``change`` as JSON has it.
+
+    That is "new", "gone", "unchanged" or "changed", by main text, title and short lines; of what has changed
+    ``added``, ``kept`` and ``removed`` paragraphs, as `changes` returns them. Of several pages with one URL
+    the last is taken. Raises `ConfigurationError`.
+    """
+    if old.resolve() == new.resolve():
+        raise ConfigurationError(f"{old} is named twice: name the directories of two audits.")
+    before, options = opened_audit(old)
+    with closing(before):
+        after, others = opened_audit(new)
+        with closing(after):
+            one, other = (store.meta("identity")["extractor"] for store in (before, after))
+            if one != other:
+                raise ConfigurationError(
+                    f"{new} has texts of another extractor ({other}, not {one}): audit one of the crawls anew."
+                )
+            known, found = _last(before, options), _last(after, others)
+            for url in sorted(known | found):
+                if url not in known or url not in found:
+                    yield {"url": url, "change": "gone" if url in known else "new"}
+                    continue
+                was, now = (
+                    store.main_text(row) or MainText("")
+                    for store, row in ((before, known[url]), (after, found[url]))
+                )
+                if was == now:
+                    yield {"url": url, "change": "unchanged"}
+                else:
+                    what = changes(b"".join(paragraphs_of(was.text)), paragraphs_of(now.text))
+                    yield {"url": url, "change": "changed", **what}
+
+
+def _last(store: Store, options: AuditOptions) -> dict[str, int]:
+    """Return where the text of each URL is in *store*: of the page that was fetched last."""
+    crawl = load_crawl(store, options)
+    order = np.argsort(np.nan_to_num(crawl.fetched), kind="stable").tolist()
+    return {filed_url(crawl.urls[row]): int(crawl.ids[row]) for row in order}
