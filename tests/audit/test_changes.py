@@ -1,4 +1,4 @@
-"""Two audits of one site: which pages are new, gone, changed, and which paragraphs, as a crawl would say it."""
+"""Two audits of one site: pages new, gone and changed, and which paragraphs, as a crawl would say it."""
 
 from __future__ import annotations
 
