@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request
 
+from scrapy_neardup.fingerprint.main_text import changes, paragraphs_of
 from scrapy_neardup.matching.items import Closest, Described, Difference, RepeatedItems, is_variant, pack
 from scrapy_neardup.matching.sites import site_key
 
