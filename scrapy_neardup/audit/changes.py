@@ -38,7 +38,7 @@ def changed_pages(old: Path, new: Path) -> Iterator[dict[str, Any]]:
             one, other = (store.meta("identity")["extractor"] for store in (before, after))
             if one != other:
                 raise ConfigurationError(
-                    f"{new} has texts of another extractor ({other}, not {one}): audit one of the crawls anew."
+                    f"{new} has texts of another extractor ({other}, not {one}): audit one crawl anew."
                 )
             known, found = _last(before, options), _last(after, others)
             for url in sorted(known | found):
