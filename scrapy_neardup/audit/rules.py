@@ -341,36 +341,22 @@ def tried(rule: Rule, pages: Pages) -> Rule | None:
 def for_discarder(
     rows: Iterable[Mapping[str, Any]], least: float = LEAST_PRECISION
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rules that duplicate-url-discarder has a processor for, as its files hold them.
+    """Yield the rules for parameters of queries, as a file of duplicate-url-discarder holds them.
 
     Its patterns of URLs reach further than ours, so each rule is tried once more as it applies it.
     """
     for pages in by_site(rows).values():
         for rule in _of_site(pages, least):
-            edit, path = rule.edit, rule.scope[0].split("/")[1:]
-            word, pattern, to = edit.name.strip("*/"), edit.pattern, edit.to
-            arguments: list[Any] = edit.name.split("&")
-            if edit.kind == "parameter" and word[0] != ";":
-                processor = "queryRemoval"
-            elif edit.name in ("/", "www.") and not edit.by:
-                processor, arguments, to = "normalizer", [], r"\1\2\3"
-                pattern = r"(https?://)(?:www\d*\.)?([^/?#]*)([^?#]*?)/*(?=[?#]|$)"
-            elif word in path and not edit.by:
-                first, many = path.index(word), 1 + ("*" in edit.name)
-                processor, arguments, to = "subpathRemoval", [*range(first, first + many)], r"\1"
-                pattern = rf"([^:]*://[^/?#]*(?:/[^/?#]*){{{first}}})(?:/[^/?#]*){{{many}}}"
-            else:
+            if rule.edit.kind != "parameter" or rule.edit.name.startswith(";"):
                 continue
             include = [each + "|/"["/" not in each] for each in rule.scope]
-            scope = "|".join(
-                re.escape(each).replace(r"\*", ".*").replace(r"\|", "(?=[?#]|$)") for each in include
-            )
-            wide = rf"(?i)^(?=https?://(?:www\.)?(?:{scope})){pattern}"
-            if not any(differ(known) for _, known in _joined(wide, to, ("",), pages) if known):
-                pages = after(wide, to, ("",), pages)
+            places = (re.escape(each).replace(r"\*", ".*").replace(r"\|", "(?=[?#]|$)") for each in include)
+            wide = rf"(?i)^(?=https?://(?:www\.)?(?:{'|'.join(places)})){rule.edit.pattern}"
+            if not any(differ(known) for _, known in _joined(wide, rule.edit.to, ("",), pages) if known):
+                pages = after(wide, rule.edit.to, ("",), pages)
                 yield {
                     "order": 100,
                     "urlPattern": {"include": include},
-                    "processor": processor,
-                    "args": arguments,
+                    "processor": "queryRemoval",
+                    "args": rule.edit.name.split("&"),
                 }
