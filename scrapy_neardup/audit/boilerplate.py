@@ -1,7 +1,4 @@
-"""Leaves the boilerplate of sites out of the texts and titles of a crawl, before its pages are compared.
-
-It is found by the stored keys of paragraphs; only the texts of pages that have some are read and signed anew.
-"""
+"""Leaves the boilerplate of sites out of the texts and titles of a crawl, before its pages are compared."""
 
 from __future__ import annotations
 
@@ -39,10 +36,9 @@ _SHOWN = 300
 def leave_out_boilerplate(
     crawl: Crawl, store: Store, settings: AuditOptions
 ) -> tuple[Crawl, list[dict[str, Any]]]:
-    """Return the crawl with signatures of what the pages say besides the boilerplate of their sites.
+    """Return the crawl with names, and signatures without the boilerplate of sites and names of releases.
 
-    Their titles are without the names of releases, and the crawl knows their names, see `names`. Also
-    returned is what was left out by host: how many paragraphs of how many pages, and an example.
+    Also returned is what was left out by host: how many paragraphs of how many pages, and an example.
     """
     sites = crawl.documents.records["site"].astype(np.int64)
     enough = are_titled(sites.tolist(), crawl.titles)

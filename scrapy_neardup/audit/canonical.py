@@ -60,10 +60,7 @@ def facts_of(
     hosts: Sequence[str],
     patterns: Sequence[str],
 ) -> dict[str, NDArray[Any]]:
-    """Return what the order looks at in one page alone, n each: the less, the more it is preferred.
-
-    *times* are in seconds since 1970, 0 or NaN if not known.
-    """
+    """Return what is preferred in a page alone, the less the more, n each; *times* 0 and NaN: not known."""
     tests = [re.compile(translate(pattern)) for pattern in patterns]
     ends = [f".{_spelled(host)}" for host in hosts]
     numbers = {
@@ -92,10 +89,7 @@ def _spelled(host: str) -> str:
 def _by_site(
     crawl: Crawl, story: NDArray[np.integer], earliest: NDArray[np.float64], places: NDArray[np.int64]
 ) -> Sequence[NDArray[np.float64]]:
-    """Return what is known of all pages of a story on a site; *places* order the pages by URL.
-
-    A copier cannot choose any of it.
-    """
+    """Return what no copier can choose, of all pages of a story on a site; *places* order pages by URL."""
     named = np.array([site_key(url) if url else UNKNOWN for url in crawl.declared], np.int64)
     sites = crawl.documents.records["site"].astype(np.int64)
     stories, groups = np.unique(story.astype(np.int64) << 32 | sites, return_inverse=True)

@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
 
 def changed_pages(old: Path, new: Path) -> Iterator[dict[str, Any]]:
-    """Yield the pages of the audits in two directories, by URL: ``url``, and ``change`` as JSON has it.
+    """Yield ``url`` and ``change`` of all pages: "new", "gone", "unchanged"; or "changed", and as `changes`.
 
-    That is "new", "gone", "unchanged" or "changed", by main text, title and short lines; of what has changed
-    ``added``, ``kept`` and ``removed`` paragraphs, as `changes` returns them. Of several pages with one URL
-    the last is taken. Raises `ConfigurationError`.
+    Of several pages with one URL the last is taken. Raises `ConfigurationError`.
     """
     if old.resolve() == new.resolve():
         raise ConfigurationError(f"{old} is named twice: name the directories of two audits.")

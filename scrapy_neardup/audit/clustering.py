@@ -63,8 +63,7 @@ def cluster(
 class AuditJudge(PairJudge):
     """Asks for more than the rules: the similarity *least*, and, no other name but of equal texts.
 
-    A page of a *template* (bool[n]) may be repeated by the same page in another release, as its *names* say;
-    None if names are not known.
+    A page of a *template* (bool[n]) is repeated only by itself in another release, as *names* say.
     """
 
     template: Flags
@@ -98,9 +97,7 @@ def judge_of(crawl: Crawl, settings: AuditOptions, template: Flags) -> AuditJudg
 def group_pages(crawl: Crawl, judge: AuditJudge, edges: Rows, ranks: Rows, siblings: Flags) -> NDArray[Any]:
     """Group pages around canonical pages; return their table, as `Audit.pages`, clusters not yet numbered.
 
-    *edges* (int64[m, 2]) are the pairs of which one repeats the other. *ranks* (int64[n]) say which page is
-    preferred, *siblings* which ones are in a pair of a template (bool[n]). The components of a crawl may be
-    grouped apart.
+    *edges* (int64[m, 2]) are pairs of duplicates, *siblings* (bool[n]) pages in a pair of a template.
     """
 
     def repeats(kept: Rows, pages: Rows) -> Flags:
@@ -175,10 +172,7 @@ def _pages_table(
 
 
 def _parts(judge: PairJudge, pages: Rows, kept: Rows, judgement: Judgement) -> Flags:
-    """Tell which of *pages* are contained in a page that is *kept* and has much else around it; bool[m].
-
-    Both are rows, int64[m] each, and *judgement* is what *judge* said of them.
-    """
+    """Tell which of *pages* (rows) are contained in a page that is *kept* and has much else; bool[m]."""
     tokens = judge.documents.records["tokens"]
     unlike = judgement.similarity < jaccard_asked(tokens[pages])
     contained = (judgement.containment >= PART) & (tokens[pages] <= LENGTH * tokens[kept])
@@ -187,11 +181,7 @@ def _parts(judge: PairJudge, pages: Rows, kept: Rows, judgement: Judgement) -> F
 
 
 def _handled(pages: NDArray[Any], filed: NDArray[np.object_], row: int) -> str:
-    """Return what tells search engines already that the page in *row* repeats its canonical page.
-
-    "" is nothing. Else it is one of ``noindex``, ``canonical`` (it names that page, or what that one names)
-    and ``hreflang`` (one is the other in another language or region).
-    """
+    """Return which of `HANDLED` tells search engines already that the page repeats its canonical page."""
     page, kept = pages[row], pages[pages["canonical"][row]]
     if page["noindex"]:
         return "noindex"
@@ -206,10 +196,7 @@ def _handled(pages: NDArray[Any], filed: NDArray[np.object_], row: int) -> str:
 
 
 def number_clusters(pages: NDArray[Any]) -> NDArray[Any]:
-    """Give the clusters of *pages* their numbers, and return their table, as `Audit.clusters`.
-
-    The largest comes first, then by the rank of their canonical pages.
-    """
+    """Give clusters of *pages* their numbers, by size and rank; return their table, as `Audit.clusters`."""
     rows = np.flatnonzero(pages["cluster"] == 0)
     canonical, which, sizes = np.unique(pages["canonical"][rows], return_inverse=True, return_counts=True)
     order = np.lexsort((pages["rank"][canonical], -sizes))

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 def components(count: int, pairs: ArrayLike) -> NDArray[np.int64]:
     """Label each of 0 to *count* - 1 with the least that *pairs* (int[m, 2]) connect it with; int64[count].
 
-    Roots are hooked onto the least of their neighbours, and paths are cut short (after Shiloach and Vishkin,
-    "An O(log n) parallel connectivity algorithm", 1982).
+    After Shiloach and Vishkin, "An O(log n) parallel connectivity algorithm", 1982.
     """
     parents = np.arange(count)
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
@@ -43,10 +42,9 @@ _WAITING = -1
 def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verify: Verify) -> Pages:
     """Cluster n pages around leaders; return the leader of each page as int64[n].
 
-    The pages are taken in the order of their *ranks* (number[n], the least first, equal ones by number). A
-    page that is in no cluster yet leads a new one. The cluster takes in those waiting pages that *pairs*
-    (int[m, 2]) connect with the leader, directly or by way of other members, and that *verify* finds to
-    repeat the leader. So every member matches its leader, and no pair causes more than two checks.
+    In the order of *ranks* (number[n], equal ones by number) each page in no cluster yet leads a new one, of
+    the waiting pages that *pairs* (int[m, 2]) connect with it, directly or by way of other members, and that
+    *verify* finds to repeat it. No pair causes more than two checks.
     """
     count = len(ranks)
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
@@ -85,10 +83,7 @@ def leader_clusters(ranks: NDArray[np.number], pairs: NDArray[np.integer], verif
 
 
 def _next_of_each_component(pages: Pages, ranks: NDArray[np.number], a: Pages, b: Pages) -> Iterator[Pages]:
-    """Yield the first of *pages* (ascending) of each component, by *ranks*; then the second; and so on.
-
-    The pairs of *a* and *b* (int64[m] each) connect them.
-    """
+    """Yield the first of *pages* (ascending) of each component, by *ranks*; then the second; and so on."""
     component = components(len(pages), np.searchsorted(pages, np.stack((a, b), axis=1)))
     order = np.lexsort((pages, ranks[pages], component))
     turn = places(component[order])

@@ -70,10 +70,9 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
 
 
 def content_rows(columns: SimpleNamespace) -> NDArray[np.int64]:
-    """Return for each row the row that its content is in; int64[n].
+    """Return for each row the row that its content is in; int64[n], -1 for none.
 
-    For a revisit it is the page with the digest that it refers to, or else the last one that was fetched
-    before from the URL that it refers to; -1 if there is none.
+    For a revisit: the page with the digest, or the last one fetched before from the URL that it refers to.
     """
     targets = np.arange(len(columns.id))
     refers = {

@@ -40,10 +40,7 @@ class LabelledPairs(NamedTuple):
 
 
 def read_pairs(path: Path) -> LabelledPairs:
-    """Read a TSV with header and the columns ``id1 id2 label`` and, if there is one, ``kind``.
-
-    Raises `ConfigurationError` for a file that is no such table.
-    """
+    """Read a TSV with the columns ``id1 id2 label`` and perhaps ``kind``. Raises `ConfigurationError`."""
     with path.open(encoding="utf-8", errors="replace", newline="") as file:
         rows = [*csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
     if not rows or not {"id1", "id2", "label"} <= rows[0].keys():

@@ -75,8 +75,7 @@ def judge_documents(documents: Sequence[Document], settings: AuditOptions) -> Pa
 def explain(one: Document, other: Document, settings: AuditOptions) -> dict[str, Any]:
     """Compare two documents as a crawl would, with *other* stored; return what is known, as JSON has it.
 
-    *verdict* is "exact", "near", "fuller", "template", "different", "too_short", "wall" or "revisit" (of one
-    URL), *why* what the report of a crawl tells of candidates, see `Matcher.explain`.
+    *verdict* is that of a crawl, or "different"; *why* is of `Matcher.explain`.
     """
     judge = judge_documents((one, other), settings)
     found = judge.judge(np.array([0]), np.array([1]))
@@ -98,10 +97,7 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> dict[str,
 
 
 def differences(one: str, other: str) -> Iterator[str]:
-    """Yield what is in *one* alone (- …) and in *other* alone (+ …), in their order.
-
-    Words are compared, whatever their case. Of long texts the beginning is compared.
-    """
+    """Yield which words are in *one* alone (- …) and in *other* alone (+ …); of long texts at the start."""
     a, b = ([*islice(_WORD.finditer(text), _LONGEST)] for text in (one, other))
     words, others = ([match[0].casefold() for match in matches] for matches in (a, b))
     matcher = difflib.SequenceMatcher(None, words, others, autojunk=len(a) + len(b) > _THOROUGH)

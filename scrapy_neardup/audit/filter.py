@@ -58,10 +58,7 @@ def filter_against(
     """Copy *source* to *out* without the records that repeat a document of the index *against*.
 
     *source* is a file of JSON lines, Parquet or WARC; *options* are those of `AuditOptions`. With *add* what
-    is kept is filed in the index, so that later records of the batch are compared with it, too; an index
-    that does not exist is begun. A record that cannot be read or judged is kept. *out* appears when it is
-    complete.
-
+    is kept is filed in the index, which is begun if there is none. What cannot be read or judged is kept.
     Raises `SourceUnavailable`, `ConfigurationError`, `IndexUnavailable`, `IndexMismatch`.
     """
     inputs, target = find_sources([source]), Path(out)

@@ -60,9 +60,8 @@ def name_pages(
 ) -> tuple[Names, dict[int, str]]:
     """Return the names of n pages, and by number of page the titles to compare in place of its own.
 
-    *heads* are the titles in the heads of pages, *titles* those that extractors took, such as headlines; ""
-    where not known. A word in most of the `TITLES` titles or more of a site, or of a release but not of all,
-    belongs to it. A headline of the site's words alone is replaced by the title in the head.
+    *heads* are titles of heads, *titles* those of extractors. A word in most of `TITLES` titles or more of a
+    site, or of a release but not of all, belongs to it. A headline of such words alone gives way to the head.
     """
     placed = [place_of(url) for url in urls]
     common = _common(sites, heads)
@@ -113,10 +112,7 @@ def all_words(title: str) -> Words:
 
 
 def note_of(item: Mapping[str, Any], without: Collection[str] = ()) -> bytes:
-    """Return the note of an item. *without* are the names of fields that hold its text, URL and time.
-
-    Fields that are called like identifiers, positions and times of crawling say nothing.
-    """
+    """Return the note of an item but for fields *without*, and those called like identifiers or places."""
     said = {name: item[name] for name in item if name not in without and not _PLACES.search(name)}
     return pack([_NOTES.describe(said)])
 

@@ -1,9 +1,4 @@
-"""All pairs of documents of which one repeats the other: tables joined with themselves, and judged.
-
-Equal documents are compared once. Of more than `MOST` that share a key, and more than `SAME` different texts
-with the same fingerprint, which a template makes, only the first is compared with the others: so the work
-hardly grows with the square of the documents.
-"""
+"""All pairs of documents of which one repeats the other: tables joined with themselves, and judged."""
 
 from __future__ import annotations
 
@@ -45,10 +40,9 @@ _SAMPLE = 1 << 14
 
 
 def equal_keys(keys: Keys, documents: NDArray[np.integer], most: int = MOST) -> Iterator[Rows]:
-    """Yield the pairs of *documents* that have *keys* in common, each once, in chunks of int64[m, 2].
+    """Yield the pairs of *documents* with equal *keys* (uint64), each once, in chunks of int64[m, 2].
 
-    ``keys[i]`` (uint64) is a key of ``documents[i]``. A pair has the lower number first. Of more than *most*
-    documents with one key (a stock phrase) only the least is paired with each other one.
+    The lower number is first. Of more than *most* with one key only the least is paired with each other one.
     """
     order = np.lexsort((documents, keys))
     keys, documents = keys[order], documents[order].astype(np.int64)
@@ -90,10 +84,7 @@ def near_pairs(
 def choose_layout(
     values: Keys, distance: int, count: int | None = None, key_seconds: float = _KEY
 ) -> PermutedTables:
-    """Return the layout by which *values* (uint64[n]; or *count* like them) are joined fastest.
-
-    It is chosen by a sample, since real fingerprints are not spread evenly.
-    """
+    """Return the layout that joins *values* (uint64[n]; or *count* like them) fastest, by a sample."""
     count = count or len(values)
     sample = values
     if len(sample) > _SAMPLE:
@@ -266,12 +257,10 @@ class Groups(NamedTuple):
 
 
 def compare_all(judge: PairJudge, *, advance: Callable[[int], None] = lambda pairs: None) -> Compared:
-    """Return all pairs of fit documents that are duplicates or pages of one template.
+    """Return all pairs of fit documents that are duplicates, and those `most_alike` of templates.
 
-    A pair is judged as if the longer document were stored, whichever came first. Of g documents with equal
-    texts, g - 1 pairs with the first are returned, and only the first (one for each site) is compared with
-    other documents. Of the pairs of a template those `most_alike` are returned. *advance* is called with the
-    number of pairs compared so far.
+    A pair is judged with the longer document stored. Of g documents with equal texts, g - 1 pairs with the
+    first are returned, and only that is compared with others. *advance* is told how many pairs are compared.
     """
     rows, documents, total = np.flatnonzero(judge.fit), judge.documents, 0
     records = documents.records
@@ -307,11 +296,7 @@ def _merged(parts: list[Compared], count: int) -> Compared:
 
 
 def most_alike(a: Rows, b: Rows, similarity: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Tell which of m pairs are among the `SIBLINGS` most similar ones of one of their pages; bool[m].
-
-    Of equally similar pairs of a page those with the first pages count: the order in which they are found
-    makes no difference.
-    """
+    """Tell which of m pairs are among the `SIBLINGS` most similar ones of one of their pages; bool[m]."""
     page, other = np.concatenate((a, b)), np.concatenate((b, a))
     order = np.lexsort((other, -np.tile(similarity, 2), page))
     found = np.zeros(len(a), bool)
@@ -343,8 +328,7 @@ def pairs_of_values(
 ) -> Iterator[tuple[Rows, Rows]]:
     """Yield the pairs of documents of which one has value *a*, the other value *b*: int64[m] twice.
 
-    The documents of value v are *members* from ``starts[v]`` on, ``sizes[v]`` of them. Of many only the first
-    are paired, and no others are looked at.
+    The documents of value v are *members* from ``starts[v]`` on, ``sizes[v]`` of them: of many the first.
     """
     counts = sizes[a] * sizes[b]
     counts[counts > SAME * SAME] = 1  # the first of each

@@ -1,8 +1,4 @@
-"""Reads the sources of an audit into its store.
-
-Texts are signed in a pool of processes. HTML goes to other processes, which extract its main text and sign
-that, and which can be killed. Both go on at once, and few pages are in memory at a time.
-"""
+"""Reads the sources of an audit into its store: texts are signed, HTML is extracted, each in processes."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections import Counter, deque
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup import extraction
 
@@ -43,24 +39,12 @@ def _stamp(path: str) -> str:
     return "" if Path(path).is_dir() else f"{found.st_size} {found.st_mtime_ns}"
 
 
-class Sink(Protocol):
-    """What pages go into; `Store` describes the methods."""
-
-    def has(self, origin: Origin, stamp: str) -> bool: ...
-    def add(self, row: Row) -> None: ...
-    def add_problem(self, origin: Origin, reason: str) -> None: ...
-    def add_skipped(self, counts: Counter[str]) -> None: ...
-
-
 class Reader:
-    """Adds to *sink* each new page once its signature is known, or the reason why it has none.
-
-    *advance* is called with the place and number of each page.
-    """
+    """Adds to *sink* (see `Store`) each new page with its signature, or why it has none; tells *advance*."""
 
     def __init__(
         self,
-        sink: Sink,
+        sink: Any,
         settings: AuditOptions,
         advance: Callable[[Origin, int], None] = lambda origin, done: None,
         filer: Filer | None = None,

@@ -1,8 +1,4 @@
-"""URL rules: which parts of a URL never change what its page says, as the pages of an audit show.
-
-A rule is an edit of URLs, and the crawl has made the experiment: pages whose URLs are one after the edit have
-to be copies, all of them.
-"""
+"""URL rules: the edits of URLs that join nothing but copies, as the pages of an audit show."""
 
 from __future__ import annotations
 

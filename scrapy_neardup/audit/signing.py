@@ -1,8 +1,4 @@
-"""Signs texts on all cores, and files them as the store of an audit keeps them.
-
-All that one text needs is made at once, in the process that signs, so that little is left for the process
-that stores.
-"""
+"""Signs texts on all cores, and files them as the store of an audit keeps them."""
 
 from __future__ import annotations
 
@@ -124,10 +120,9 @@ def spread(
     work: Callable[[list[_Item]], Iterable[_Result]],
     processes: int = 0,
 ) -> Generator[_Result, None, None]:
-    """Yield what *work* makes of each of *items*, in their order, holding few of them at a time.
+    """Yield what *work* makes of each of *items* (tuples of texts), in their order, holding few at a time.
 
-    *work* and *items*, tuples of texts, go to other processes, some items at a time. *processes* is 0 for one
-    a core. Closing the generator ends them. Raises `SignerDied` if one of them ends itself.
+    *processes* (0: one a core) do it; closing the generator ends them. Raises `SignerDied`.
     """
     rest = iter(items)
     first = list(islice(rest, ALONE))

@@ -1,8 +1,4 @@
-"""The pages of an audit with their signatures and texts, in one SQLite file.
-
-So an audit that was interrupted can go on, and pages can be compared with other settings without reading them
-again.
-"""
+"""The pages of an audit with their signatures and texts, in one SQLite file."""
 
 from __future__ import annotations
 
@@ -60,10 +56,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 def row_of(page: CrawledPage, root: str, stamp: str) -> Row:
-    """Return what is stored of *page* but for its text.
-
-    *root* is the source that the user named, *stamp* is size and time of change of the file that it is in.
-    """
+    """Return what is stored of *page*, from the source *root* and a file with this *stamp*, but its text."""
     return {
         "root": root, "source": page.origin.path, "place": page.origin.place, "stamp": stamp, "url": page.url,
         "fetched": None if page.fetched is None else float(page.fetched), "declared": "", "alternates": "",
@@ -180,9 +173,8 @@ class Store:
     def load(self, header: Header) -> SimpleNamespace:
         """Return all n pages but for their texts: a column for each name in `COLUMNS`, ordered by ``id``.
 
-        Those of numbers are arrays. ``keys`` and ``record`` are signatures as an index with *header* holds
-        them, zero for a page without one: uint64[n, keys], and records[n]. All else are lists; None stands
-        for what is not known, NaN in ``fetched``.
+        ``keys`` and ``record`` are signatures as an index with *header* has them (uint64[n, keys],
+        records[n]), zero for none. Numbers are arrays, all else lists; NaN and None are not known.
         """
         names = [name for name in COLUMNS if name not in ("headline", "paragraphs", "text")]
         columns: dict[str, Any] = {}
@@ -228,10 +220,7 @@ class Store:
         return self._read("SELECT source, place, url FROM pages")
 
     def problems(self) -> list[tuple[str, str, str]]:
-        """Return file, place and reason of all that could not be read or extracted, in the order of these.
-
-        Places end in numbers as a rule: of two the shorter comes first.
-        """
+        """Return file, place (the shorter first) and reason of all that could not be read or extracted."""
         return self._read(
             "SELECT * FROM (SELECT source, place, reason FROM problems UNION ALL "
             "SELECT source, place, 'no main text: ' || reason FROM pages "
@@ -265,10 +254,7 @@ class Store:
 
     @contextlib.contextmanager
     def trusting(self) -> Iterator[None]:
-        """Turn errors of the database, and of code that reads damaged values, into one line.
-
-        A damaged or locked file raises `ConfigurationError`, one that cannot be written `OSError`.
-        """
+        """Raise `ConfigurationError` for a damaged or locked file, OSError for one that is not written."""
         try:
             yield
         except (sqlite3.Error, zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:

@@ -1,7 +1,4 @@
-"""The command line: ``scrapy-neardup …``, and within Scrapy ``scrapy neardup …``.
-
-A group of subcommands has a module here, which imports what it needs only when one of them runs.
-"""
+"""The command line; a module imports what its commands need only when one of them runs."""
 
 from __future__ import annotations
 

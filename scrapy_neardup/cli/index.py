@@ -113,10 +113,7 @@ def prune(path: Path | str, days: float, dry_run: bool) -> None:
 def _select(
     path: Path | str, chosen: Callable[[Any], Iterable[Any]] | None, what: str, *fields: str
 ) -> list[int]:
-    """Return the numbers of the documents that are *chosen*, which gets some at a time; None chooses none.
-
-    Raises `IndexMismatch` unless the index has pages, with *fields*.
-    """
+    """Return the numbers of the *chosen* documents; `IndexMismatch` unless it has pages, with *fields*."""
     from scrapy_neardup.matching.records import require_pages
 
     with contextlib.ExitStack() as stack:

@@ -1,7 +1,6 @@
 """What commands print: tables on a terminal, tab-separated lines for pipes, JSON for programs.
 
-Texts of a crawl are never obeyed: neither as markup nor as control sequences of the terminal. Trouble that is
-to be expected ends a command with one line and status 2, never with a traceback.
+Texts of a crawl are never obeyed, and trouble that is to be expected is one line and status 2.
 """
 
 from __future__ import annotations
@@ -114,10 +113,7 @@ def watching(
     tell: Callable[[str], object] = lambda line: click.echo(line, err=True),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[Callable[[str, int, Origin | None], None]]:
-    """Show on a terminal what an audit does, else *tell* it in a line every half minute.
-
-    Yields a function that is called with what the audit does, how much of it is done, and where.
-    """
+    """Show on a terminal what an audit does, else *tell* it in a line every half minute."""
     started = last = clock()
     with _status("Reading") as shown:
 

@@ -56,11 +56,9 @@ def seed_option(default: int | None = None, *, show_default: bool | str = True) 
 
 
 def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
-    """Return the options that *assignments* (``NAME=VALUE``) set, by their names.
+    """Return the options that *assignments* (``NAME=VALUE``) set, by their names; the last value counts.
 
-    If an option is set twice, the last value counts. The prefix NEARDUP_ may be left out, and the case of
-    names does not matter. Raises `ConfigurationError` for a value that cannot work and for a setting that is
-    not among `DetectionOptions`, such as one that only a crawl has.
+    Raises `ConfigurationError` for a value that cannot work, and what is not among `DetectionOptions`.
     """
     from scrapy_neardup.options import PREFIX, DetectionOptions, similar_name
 

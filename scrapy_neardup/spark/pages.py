@@ -148,7 +148,7 @@ def signed(
 
 
 class _Rows:
-    """A `Sink`: what goes into it becomes rows of `SIGNED`."""
+    """Where a `Reader` puts pages: they become rows of `SIGNED`."""
 
     def __init__(self) -> None:
         self._rows: list[dict[str, Any]] = []

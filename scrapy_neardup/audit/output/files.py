@@ -1,8 +1,4 @@
-"""The results of an audit, as files: tables, the list of what to drop, a summary, the report.
-
-Each file appears, or takes the place of an older one, once it is complete. Equal crawls give equal files,
-except signatures.sqlite.
-"""
+"""The results of an audit, as files, each once it is complete; equal crawls give equal ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""One HTML file that shows what a crawl repeats. It opens from disk and needs no network.
+"""One HTML file that shows what a crawl repeats: it opens from disk and needs no network.
 
-Figures and tables stand in the page. Clusters are data for its program: blocks of JSON, as gzip in base64,
-which cannot close a tag; last come the texts, as many as there is room for.
+Clusters and texts are blocks of JSON, as gzip in base64, which cannot close a tag.
 """
 
 from __future__ import annotations
@@ -55,10 +54,7 @@ _PARTS = {
 
 
 def write_report(path: str | os.PathLike[str], audit: Audit) -> None:
-    """Write the report of *audit* to the file *path*; the same bytes for the same results.
-
-    What there is no room for is counted, not listed, and the report says so. Raises OSError.
-    """
+    """Write the report of *audit*; what there is no room for is counted, not listed. Raises OSError."""
     program = f'"use strict";\n(() => {{\n{"".join(_static(f"{name}.js") for name in SCRIPTS)}}})();\n'
     head = partial(page_of, "report.html", program_hash=_hash(program), **_facts(audit))
     rows = _members(audit)
@@ -189,10 +185,7 @@ def _left_out(audit: Audit, rows: NDArray[np.int64]) -> dict[str, int] | None:
 
 
 def _blocks(name: str, values: Iterable[Any], each: int, room: int) -> Iterator[tuple[int, str]]:
-    """Yield blocks of *each* of *values*, called name-0, name-1 and so on, as long as there is *room*.
-
-    Each comes with how many of *values* are in it and in those before. Similar texts in one shrink to little.
-    """
+    """Yield blocks of *each* of *values*, name-0 and so on, while there is *room*, and how many so far."""
     rest, done, number = iter(values), 0, 0
     while content := [*islice(rest, each)]:
         piece = _block(f"{name}-{number}", content)

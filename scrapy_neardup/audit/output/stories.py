@@ -28,10 +28,7 @@ _STORIES, _SOURCES, _DOTS = 50, 30, 1000
 def read_stories(folder: Path, least: int = 2) -> list[Story]:
     """Return the clusters of the audit in *folder* with at least so many sources, those with the most first.
 
-    A story is as JSON has it: ``first_seen`` and ``last_seen`` (ISO 8601, None if not known), ``sources``
-    (hosts, the first one first), ``copies`` (its pages in the order of time; those of unknown times last, as
-    they were read) and ``fuller``: pages elsewhere that contain one of these, and much else. Raises
-    `ConfigurationError`.
+    A story is as docs/audit.md has it in JSON. Raises `ConfigurationError`.
     """
     store, _ = opened_audit(folder)
     with closing(store):
@@ -93,10 +90,7 @@ def _story(pages: list[Story], beside: Iterable[Story]) -> Story:
 
 
 def picture(pages: Sequence[Story], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return the dots of *pages*, sorted: how far across (0 to 1), in which row of *hosts*, and the page.
-
-    Across is time, or where none is known the place among what was read.
-    """
+    """Return the dots of *pages*: how far across (time, or place read; 0 to 1), in which row, the page."""
     rows, timed = {host: row for row, host in enumerate(hosts[:_SOURCES])}, pages[0]["time"] is not None
     shown = [page for page in pages if page["source"] in rows and (page["time"] or not timed)][:_DOTS]
     at = [datetime.fromisoformat(page["time"]).timestamp() if timed else page["place"] for page in shown]

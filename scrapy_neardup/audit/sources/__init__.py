@@ -1,7 +1,4 @@
-"""The sources of an audit: feeds, tables, archives, caches, folders, all as one stream of pages.
-
-What kind a file is its content says first, and its name second.
-"""
+"""The sources of an audit: feeds, tables, archives, caches, folders, all as one stream of pages."""
 
 from __future__ import annotations
 
@@ -55,10 +52,7 @@ _SAFE = "%?=&;:@!$'()*+,~[]"
 
 
 def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Input]:
-    """Return what *paths* name, each once, by name; they may have wildcards.
-
-    Raises `SourceUnavailable` for one that is not there or not known.
-    """
+    """Return what *paths*, which may have wildcards, name, each once. Raises `SourceUnavailable`."""
     sources: dict[str, Input] = {}
     for path in paths:
         given = os.fspath(path)
@@ -185,10 +179,9 @@ def _page(path: Path, origin: Origin, folder: Path, base_url: str | None) -> Rec
 
 
 def mirror_url(path: Path, folder: Path, base_url: str | None) -> str | None:
-    """Return the URL of the page in the file *path*, which is somewhere in *folder*; None if it is not known.
+    """Return the URL of the page in the file *path* somewhere in *folder*, whose URL is *base_url*, or None.
 
-    *base_url* is that of *folder*. Without it, the host is the first folder below *folder* that is called
-    like one, or else the last such folder above. An index file has the URL of its folder.
+    Without that, the host is the first folder below *folder* that is called like one, or the last above.
     """
     below, above = list(path.relative_to(folder).parts), list(folder.absolute().parts)
     if base_url is None:

@@ -19,10 +19,7 @@ _ROWS = 256
 
 
 def copies(sources: Sequence[Input], out: Path) -> list[Path]:
-    """Return where copies of *sources* in the directory *out* will be, under their names.
-
-    Raises `SourceUnavailable` if one cannot be copied, or would be written over.
-    """
+    """Return where copies of *sources* in *out* will be; raises `SourceUnavailable` if one cannot be made."""
     found = [out / Path(each.name).name for each in sources]
     for number, (source, copy) in enumerate(zip(sources, found, strict=True)):
         require_copyable(source)

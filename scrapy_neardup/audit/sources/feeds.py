@@ -80,10 +80,7 @@ class Fields:
         self._plan = lru_cache(maxsize=1000)(self._planned)
 
     def page(self, item: Mapping[str, Any], origin: Origin) -> CrawledPage | BrokenRecord:
-        """Make a page of *item*; an item without a URL has its origin for one.
-
-        If the user has named the field of the URL, an item without that field is a `BrokenRecord`.
-        """
+        """Make a page of *item*; its URL is its origin where it has none, unless the field was named."""
         plan = self._plan(tuple(item))
         if self._url_field is not None and _get(item, self._url_field) is None:
             why = f"no field {self._url_field} (--url-field); the fields are {_listed(item)}"
@@ -247,8 +244,7 @@ def _object(content: bytes) -> dict[str, Any] | str:
 def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
     """Yield the outermost objects of *chunks* of JSON, numbered from 1; a str tells what is wrong with one.
 
-    Arrays around them may be open, closed and many, as crawls leave them that were killed and append to a
-    feed. Behind a broken object, reading goes on where the next one may begin.
+    Arrays around them may be open, closed and many, as killed crawls that append to a feed leave them.
     """
     decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
     parse = json.JSONDecoder().raw_decode

@@ -1,7 +1,4 @@
-"""What comes out of sources: pages, broken records, what is no page; and files read within limits.
-
-The limits keep what hostile or broken input takes of time and memory bounded.
-"""
+"""What comes out of sources: pages, broken records, what is no page; and files read within limits."""
 
 from __future__ import annotations
 

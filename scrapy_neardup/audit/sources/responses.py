@@ -1,7 +1,4 @@
-"""HTTP responses as crawlers keep them: in WARC files and Scrapy's HTTP cache; and the heads of pages.
-
-Responses are pages, and so are resources; revisits refer to pages; the conversions of WET files are texts.
-"""
+"""HTTP responses as crawlers keep them: in WARC files and Scrapy's HTTP cache; and the heads of pages."""
 
 from __future__ import annotations
 
@@ -79,8 +76,7 @@ _CODINGS = 4  # at most, one over the other
 def read_warc(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
     """Yield the pages of a WARC file, see `page_of_record`.
 
-    Behind a broken record, reading goes on where the next one seems to begin. If what begins there is no
-    record, the place after it is tried. After `_TRIES` places in vain the rest of the file is left out.
+    Behind a broken record reading goes on where one seems to begin, `_TRIES` times in vain at most.
     """
     from fastwarc import ArchiveIterator
 
@@ -206,10 +202,7 @@ def is_cache(path: Path) -> bool:
 
 
 def read_cache(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
-    """Yield the pages of all spiders whose caches are in *path*, as `FilesystemCacheStorage` writes them.
-
-    There is one directory a response. What is pickled there is not read.
-    """
+    """Yield the pages of the caches in *path*, as `FilesystemCacheStorage` has them; no pickle is read."""
     for entry in _entries(path, _DEPTH):
         origin = Origin(label, entry.relative_to(path).as_posix())
         try:
@@ -410,10 +403,7 @@ def _absolute(base: str, href: str) -> str:
 
 
 def header_forbids(value: str) -> bool:
-    """Tell whether an ``X-Robots-Tag`` header, such as ``noindex`` or ``googlebot: none``, forbids indexing.
-
-    A name holds for the directives that follow it. Several headers are joined by commas.
-    """
+    """Tell whether ``X-Robots-Tag`` headers, joined by commas, forbid indexing, as ``googlebot: none``."""
     agent = _AGENTS[0]
     for part in value.lower().split(","):
         name, colon, directive = part.partition(":")
