@@ -1,7 +1,7 @@
 """The rules: which candidates are near-duplicates, by what their two signatures say of each other.
 
-Two texts are alike by one of the rules of `enough`. The new one repeats the stored one if all rules of
-`asked` hold, too: it brings next to nothing that the stored one lacks. Each number names what pays on it in
+Two texts are alike by one of the rules of `likenesses`. The new one repeats the stored one if all rules of
+`demands` hold, too: it brings next to nothing that the stored one lacks. Each number names what pays on it in
 docs/quality.md: a set, a label and a column, or a test of pages that were lost. J is the Jaccard similarity.
 """
 
@@ -109,7 +109,7 @@ def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
     return np.asarray(np.interp(tokens, LENGTHS, JACCARDS))
 
 
-def enough(pairs: Evidence) -> tuple[Rule, ...]:
+def likenesses(pairs: Evidence) -> tuple[Rule, ...]:
     """Return the rules by any of which two texts are alike, if no more numbers are substituted."""
     jaccard, contained = pairs.jaccard, pairs.containment
     # The date may be all that tells one note from another.
@@ -131,7 +131,7 @@ def enough(pairs: Evidence) -> tuple[Rule, ...]:
     )
 
 
-def asked(pairs: Evidence) -> tuple[Rule, ...]:
+def demands(pairs: Evidence) -> tuple[Rule, ...]:
     """Return the rules that are asked of a copy besides, all of them."""
     # A title may have grown over the very same text, by the name of the site.
     grown = (pairs.titled > 0) & (pairs.retitled > 0) & (pairs.jaccard < 1)
@@ -164,7 +164,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
 
     What each rule asks, which hold, and which has decided is added to *told*, by the names in docs/scrapy.md.
     """
-    any_of, all_of = enough(pairs), asked(pairs)
+    any_of, all_of = likenesses(pairs), demands(pairs)
     copies = [rule.holds & (pairs.substituted <= rule.numbers) for rule in any_of]
     similar = reduce(np.logical_or, [rule.holds for rule in any_of])
     copy = reduce(np.logical_or, copies) & pairs.varied

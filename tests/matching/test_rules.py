@@ -20,7 +20,7 @@ from scrapy_neardup.matching.rules import (
     VALUES,
     Evidence,
     Findings,
-    enough,
+    likenesses,
     verify,
 )
 
@@ -105,7 +105,7 @@ def test_what_has_decided_is_told_by_its_name(pair: dict[str, Any]) -> None:
     verify(evidence(pair), told)
     decided = str(told["decided_by"][0])
     near = one(**pair) == "near"
-    assert near == (decided in {rule.name for rule in enough(evidence(pair))})
+    assert near == (decided in {rule.name for rule in likenesses(evidence(pair))})
     assert decided in ("similarity", "variety", "numbers") or f"{decided}_asked" in told
     assert not near or told[decided][0]
 
