@@ -72,10 +72,10 @@ class RedisConformance(IndexConformance):
             assert outcome(of_gone) is False  # at once
 
     def test_a_lease_is_renewed_while_its_holder_lives(self) -> None:
-        holder, other = self.open_two(2)
+        holder, other = self.open_two(1)
         with closing(holder), closing(other):
             reserve(holder, documents([1]))
-            time.sleep(3)
+            time.sleep(1.5)
             assert pending_of(other, 1).confirmed is None
 
     def test_a_lease_lapses_when_its_holder_dies_and_another_may_take_its_place(self) -> None:
