@@ -98,9 +98,6 @@ def describe(path: Path) -> dict[str, Any]:
         }
 
 
-# Checking
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something in an index that should not be; *what* is a sentence."""
@@ -171,9 +168,6 @@ def _verify(reader: Snapshot, run: Run) -> None:
                     count += int(held[entries.documents.astype(np.int64) - run.start].sum())
             if count > most or (count < most and not fewer):  # a document may lack some of several keys
                 raise damaged(f"Table {table} has {count} entries of {run.documents} documents")
-
-
-# Compacting
 
 
 def compact(path: Path) -> tuple[int, int]:

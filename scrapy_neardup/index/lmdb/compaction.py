@@ -70,9 +70,6 @@ def maintain(
         yield from _sweep(environment, reader)
 
 
-# What is due
-
-
 def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
     """Return the newest of *runs* to be merged so that each is twice as large as all newer ones, or none."""
     start, newer = len(runs), 0
@@ -99,9 +96,6 @@ def _log_is_long(reader: Snapshot) -> bool:
 def is_due(reader: Snapshot) -> bool:
     """Return whether the log is to be flushed, or runs are to be merged."""
     return _log_is_long(reader) or bool(due_for_merge(reader.state.runs) or _hollow(reader))
-
-
-# Flushing, merging, expiring
 
 
 def _flush(environment: Environment, reader: Snapshot) -> Iterator[None]:
@@ -170,9 +164,6 @@ def _sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
                         orphans.append((name, key, None))
     if orphans:
         yield from write(environment, orphans)
-
-
-# What is written
 
 
 def write(environment: Environment, items: Iterable[Item]) -> Iterator[None]:

@@ -25,8 +25,6 @@ DATA, LOCK, USERS, MERGE = "data.mdb", "lock.mdb", "users.lock", "merge.lock"
 SIDECAR, _NOTE_BYTES = "index.json", 1 << 12
 
 
-# Errors of LMDB and of the disk, as sentences that say what can be done
-
 #: The errors that LMDB raises for a file whose pages contradict each other.
 DAMAGED = (
     lmdb.BadChecksumError, lmdb.BadDbiError, lmdb.BadValsizeError, lmdb.CorruptedError, lmdb.CursorFullError,
@@ -102,8 +100,6 @@ class translated:  # noqa: N801  # as a generator it would make each search slow
             raise unavailable(self._path, error, self._what) from error
 
 
-# The data file
-
 #: Two meta pages of LMDB, of the largest size that a page can have.
 META_BYTES = 1 << 17
 #: What each meta page begins with behind its page header: magic and version of LMDB 0.9.
@@ -165,8 +161,6 @@ def is_unfinished(path: Path) -> bool:
     begun = 0 < len(head) <= 2 * mmap.PAGESIZE and (head[16:24] == _MAGIC or not any(head))
     return begun and not (path / SIDECAR).exists()
 
-
-# The directory
 
 #: LMDB needs file locks and memory maps, which these file systems do not provide reliably.
 NETWORK_FILE_SYSTEMS = frozenset({

@@ -57,9 +57,6 @@ def key_run(key: bytes | memoryview) -> int:
     return int(_RUN.unpack(key)[0])
 
 
-# Header and state
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """A run: immutable sorted tables of the documents from *start* to before *stop*."""
@@ -186,8 +183,6 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
     return header
 
 
-# Which documents a run holds, and which were removed
-
 #: So many low bits of a number are in the value, the others are its key. Part of the format.
 LOW_BITS = 14
 
@@ -256,8 +251,6 @@ def _decode_low(key: bytes, data: bytes | memoryview) -> NDArray[np.uint16]:
         raise ValueError("it does not match its checksum")
     return np.frombuffer(data, "<u2", (len(data) - 4) // 2)
 
-
-# Blocks of documents
 
 #: So many documents of a run are compressed together, of those with small records so many bytes.
 CHUNK, CHUNK_BYTES = 16, 1 << 12
@@ -344,8 +337,6 @@ def block_size(data: bytes | memoryview) -> int:
     """Return how many documents a block has. Raises struct.error if it is cut short."""
     return int(_HEAD.unpack_from(data)[1])
 
-
-# Partitions of tables
 
 #: A place of the directory has about so many entries. Part of the format.
 PLACE_ENTRIES = 16

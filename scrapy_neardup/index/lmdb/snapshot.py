@@ -253,8 +253,6 @@ def live_documents(
         progress(first + len(documents.urls) - oldest, state.next - oldest)
 
 
-# Searching
-
 #: The entries of a partition that share a prefix with a probe of a key: the key as the table permutes it, the
 #: partition, where these entries start, where they stop, the probe, and the bits of the prefix.
 Range = tuple[int, Entries, int, int, int, int]
@@ -342,7 +340,14 @@ def _ranges(reader: Snapshot, family: int, key: int, distance: int) -> list[Rang
 def _narrowed(ranges: list[Range], most: int) -> list[Range]:
     """Return the parts of *ranges* that share the longest prefixes with a probe, up to *most* entries."""
     for _ in range(64):
-        ranges = [longer for each in ranges for longer in _sharing_more(*each)]
+        longer = []
+        for permuted, entries, start, stop, probe, bits in ranges:
+            suffix, keys = (1 << max(0, 63 - bits)) - 1, entries.keys[start:stop]
+            low = start + int(keys.searchsorted(np.uint64(probe & ~suffix), "left"))
+            high = start + int(keys.searchsorted(np.uint64(probe | suffix), "right"))
+            if low < high:
+                longer.append((permuted, entries, low, high, probe, min(64, bits + 1)))
+        ranges = longer
         if sum(each[3] - each[2] for each in ranges) <= most:
             return ranges
     # Every entry is equal to its probe, so each table has the same documents. Runs come in order of age.
@@ -354,18 +359,6 @@ def _narrowed(ranges: list[Range], most: int) -> list[Range]:
         left[probe] -= size
         cut.append((permuted, entries, start, start + size, probe, bits))
     return cut
-
-
-def _sharing_more(
-    permuted: int, entries: Entries, start: int, stop: int, probe: int, bits: int
-) -> Iterator[Range]:
-    """Yield the part of a range that shares a bit more with its probe, unless it is empty."""
-    suffix = (1 << max(0, 63 - bits)) - 1
-    keys = entries.keys[start:stop]
-    low = start + int(keys.searchsorted(np.uint64(probe & ~suffix), "left"))
-    high = start + int(keys.searchsorted(np.uint64(probe | suffix), "right"))
-    if low < high:
-        yield permuted, entries, low, high, probe, min(64, bits + 1)
 
 
 def _search_many(reader: Snapshot, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
