@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -13,6 +14,8 @@ from lxml import etree
 from scrapy_neardup.fingerprint.main_text import is_paragraph, length, parted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lxml.etree import _Element
 
 #: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation,
@@ -24,8 +27,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: What lists of other articles are said to be within, see `Block.within`.
-LISTED = -1
+#: What lists of other articles, and blocks beside the main text, are said to be within, see `Block.within`.
+LISTED, BESIDE = -1, -2
 #: Where a link to the first page of a site leads: to a host, or up to a folder, or to the index of one.
 _HOME = regex.compile(
     r"(?:(?:https?:)?//[^/?#]*+)?+/?+(?:\.\.?+/)*+(?:\.\.?+|index\.\w++)?+(?:[?#].*+)?+",
@@ -41,6 +44,7 @@ _INLINE = _names(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt "
     "ruby s samp small span strike strong sub sup time tt u var wbr"
 )
+_MAINS = etree.XPath("descendant-or-self::*[self::main or @role='main']")
 # Elements that hold one paragraph.
 _PARAGRAPHS = _names("p blockquote")
 _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
@@ -99,17 +103,22 @@ class Block:
         return bool(self.href) and _HOME.fullmatch(self.href.strip()) is not None
 
 
-def blocks_of(root: _Element) -> list[Block]:
-    """Return the blocks of a page, from which is taken out what is no text."""
-    body = root.find("body")
-    return _Walk(root if body is None else body).blocks
+class Layout:
+    """The blocks of a page, from which is taken out what is no text, and the elements that hold them.
 
+    One pass over the tree gathers text until a block element begins or ends.
+    """
 
-class _Walk:
-    """One pass over the tree, which gathers text until a block element begins or ends."""
-
-    def __init__(self, body: _Element) -> None:
+    def __init__(self, root: _Element) -> None:
+        body = root.find("body")
+        body = root if body is None else body
         self.blocks: list[Block] = []
+        #: Of each element, by its number, the greatest number of one within; its blocks follow each other.
+        self._last = [sys.maxsize]
+        mains = _MAINS(body)
+        #: The element that the page says holds its main text, if it is one; and its number.
+        self._main = mains[0] if mains and len(_MAINS(mains[0])) == len(mains) else None
+        self._main_number = 0
         self._text: list[str] = []
         self._linked = 0
         #: Where the last link leads that was met, and that of the text that is being gathered.
@@ -117,7 +126,7 @@ class _Walk:
         #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
         #: number of the element.
         self._path: list[tuple[str, Region, int, int]] = []
-        self._elements = self._links = self._preformatted = 0
+        self._links = self._preformatted = 0
         headlines = itertools.islice(body.iter("h1"), _HEADLINES)
         self._over_headline = {element for headline in headlines for element in headline.iterancestors()}
         walk = etree.iterwalk(body, events=("start", "end"))
@@ -134,6 +143,23 @@ class _Walk:
         self._path.clear()
         rest = (element.text if event == "start" else element.tail for event, element in walk)
         self._add_block(" ".join(filter(None, rest)), 0)
+
+    def container(self, numbers: Sequence[int]) -> range:
+        """Return the numbers of the blocks in the smallest element that holds those of these *numbers*."""
+        parents = [self.blocks[number].parent for number in numbers]
+        low, high = min(parents), max(parents)
+        holder = next(number for number in range(low, -1, -1) if self._last[number] >= high)
+        return self._within(holder)
+
+    @property
+    def main(self) -> range:
+        """The numbers of the blocks that the page says are its main text; all, if it says nothing."""
+        return self._within(self._main_number)
+
+    def _within(self, element: int) -> range:
+        last = self._last[element]
+        found = [number for number, block in enumerate(self.blocks) if element <= block.parent <= last]
+        return range(found[0], found[-1] + 1) if found else range(0)
 
     def _start(self, element: _Element) -> None:
         tag = element.tag
@@ -166,17 +192,20 @@ class _Walk:
 
     def _open(self, element: _Element) -> None:
         self._finish()
-        self._elements += 1
+        opened = len(self._last)
+        self._last.append(sys.maxsize)
+        if element is self._main:
+            self._main_number = opened
         region, number = self._path[-1][1:3] if self._path else ("", 0)
         if region in ("", "around"):
             own = region_of(element, element in self._over_headline)
             if own != region and own:
-                region, number = own, self._elements
-        self._path.append((element.tag, region, number, self._elements))
+                region, number = own, opened
+        self._path.append((element.tag, region, number, opened))
 
     def _close(self) -> None:
         self._finish()
-        self._path.pop()
+        self._last[self._path.pop()[3]] = len(self._last) - 1
 
     def _add(self, text: str) -> None:
         if self._text or self._links or not text.isspace():

@@ -18,7 +18,7 @@ import regex
 
 from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length, quoted_lines, stand_in
 
-from .blocks import LISTED, blocks_of
+from .blocks import BESIDE, LISTED, Layout
 from .libraries import Trafilatura, divided
 from .parsing import parsed, remove_no_text, titles, written
 
@@ -85,7 +85,8 @@ class Segment:
         """Return the text of a page; *html* has its title. The tree is changed."""
         remove_no_text(root)
         names = titles(html)
-        blocks = blocks_of(root)
+        layout = Layout(root)
+        blocks = layout.blocks
         _give_back_article(blocks)
         for block, quoted in zip(blocks, quoted_lines([block.text for block in blocks]), strict=True):
             if quoted:
@@ -93,19 +94,22 @@ class Segment:
         named = find_headline(blocks, names)  # a site may have one title for all of its pages
         first_level = [number for number, block in enumerate(blocks) if block.tag == "h1" and block.is_free]
         headline = first_level[0] if named is None and len(first_level) == 1 else named
+        _leave_out_beside(blocks, layout.main)
         run = _best_run(blocks, headline)
         digests = _leave_out_digests(blocks, headline)
         if digests:
             digests = [number for number in digests if number in run]
             run = _best_run(blocks, headline)
+        ends = [] if headline is None else [headline]
+        inside = layout.container([run.start, run.stop - 1, *ends]) if run else range(len(blocks))
         lines = _free(blocks[run.start : run.stop])
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
         begin = _beginning(blocks, headline, run)
         title = title_of(blocks, names, named, run.stop)
-        details = _details(blocks, begin, run, headline)
+        details = _details(blocks, begin, run, headline, inside.stop)
         # They tell pages of a site from each other that have an introduction in common.
-        details += [blocks[number].text for number in digests]
+        details += [blocks[number].text for number in digests if number in inside]
         # So does what a letter quotes above its own words, or between them.
         above = begin if headline is None else min(begin, headline)
         details += [block.text for block in blocks[above : run.stop] if block.region == "quoted"]
@@ -116,7 +120,7 @@ class Segment:
             return self._other(root, title, blocks, details[:_DETAILS])
         kept = prose if found >= _PROSE * _letters(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details[:_DETAILS]))
-        return _with_all_shown(text, blocks, _SMALL_PART)
+        return _with_all_shown(text, blocks[inside.start : inside.stop], _SMALL_PART)
 
     def _other(
         self, root: _Element, title: str, blocks: Sequence[Block], details: Sequence[str]
@@ -142,7 +146,7 @@ class Segment:
 
 
 def _with_all_shown(text: MainText, blocks: Sequence[Block], part: float) -> MainText:
-    """Return *text* with all else that the page shows outside its regions, if it is less than *part* of that.
+    """Return *text* with all else that *blocks* show outside of regions, if it is less than *part* of that.
 
     It may be the same on pages that show different things: a note over a list. Teasers may be entries.
     """
@@ -152,6 +156,15 @@ def _with_all_shown(text: MainText, blocks: Sequence[Block], part: float) -> Mai
     lines = dict.fromkeys((*(block.text for block in shown), *text.details.split("\n")))
     said = {*text.text.split("\n")}
     return text._replace(details="\n".join([line for line in lines if line not in said][:_DETAILS]))
+
+
+def _leave_out_beside(blocks: Sequence[Block], main: range) -> None:
+    """Give a region to what stands beside the *main* text, as the page calls it, if that is most of all."""
+    within = _letters(_free(blocks[main.start : main.stop]))
+    if within >= max(ARTICLE, _letters(_free(blocks)) / 2):
+        for block in (*blocks[: main.start], *blocks[main.stop :]):
+            if not block.region:
+                block.region, block.within = "around", BESIDE
 
 
 def _give_back_article(blocks: Sequence[Block]) -> None:
@@ -304,8 +317,8 @@ def _beginning(blocks: Sequence[Block], headline: int | None, run: range) -> int
     return begin
 
 
-def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | None) -> list[str]:
-    """Return the short lines of the main text, up to where something else begins.
+def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | None, end: int) -> list[str]:
+    """Return the short lines of the main text, up to where something else begins, at *end* at the latest.
 
     A heading that is a link is one of them if it does not stand behind the text: it names an entry of a list.
     So is a link to a document, with the name of the file. Behind a text that stands before the headline they
@@ -313,7 +326,7 @@ def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | No
     """
     lines: list[str] = []
     behind = run.stop if headline is None else max(run.stop, headline + 1)
-    for number in (*range(begin, run.stop), *range(behind, len(blocks))):
+    for number in (*range(begin, run.stop), *range(behind, end)):
         block = blocks[number]
         if number >= behind and (block.prose or block.region):
             break

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html as lxml_html
 
-from scrapy_neardup.extraction.blocks import Block, blocks_of, region_of
+from scrapy_neardup.extraction.blocks import Block, Layout, region_of
 from scrapy_neardup.extraction.parsing import parsed, remove_no_text
 
 
@@ -16,7 +16,7 @@ def blocks(html: str) -> list[Block]:
     if root is None:
         return []
     remove_no_text(root)
-    return blocks_of(root)
+    return Layout(root).blocks
 
 
 def lines(html: str) -> list[str]:
