@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _END = re.compile(r"</(?:html|body)\s*>", re.IGNORECASE)
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]{0,1000}>?", re.IGNORECASE)
-#: A tag of thousands of attributes, which take libxml2 quadratic time; and what it is if it is one. Neither
-#: passes over a < or >, which may stand in a script.
-_MAYBE_LONG = re.compile(r"<[a-z][^<>]{4096}", re.IGNORECASE)
+#: A long tag, and in it one of thousands of attributes, which take libxml2 quadratic time. Neither passes
+#: over a < or >, which may stand in a script.
+_MAYBE_LONG = re.compile(r"<[a-z][^<>]{4096,}>?", re.IGNORECASE)
 _LONG = regex.compile(
     r"""<([a-z][a-z0-9:-]*+)"""
     r"""(?:\s++[^\s<>="']++(?:=(?:"[^"<>]*+"|'[^'<>]*+'|[^\s<>"']*+))?+){1000,}+[^<>]*+>?+""",
@@ -84,8 +84,7 @@ def parsed(html: str, *, huge_tree: bool = False) -> _Element | None:
 
 def parsed_whole(html: str, *, huge_tree: bool = False) -> tuple[_Element | None, bool]:
     """Return the root of a page as `parsed` does, and whether that is all of the page."""
-    if _MAYBE_LONG.search(html):
-        html = _LONG.sub(r"<\1>", html)
+    html = _MAYBE_LONG.sub(lambda tag: _LONG.sub(r"<\1>", tag[0]), html)
     # What libxml2 is told is the encoding counts more than what the page says. Of text, lxml refuses that of
     # a page that begins with an XML declaration, and takes quadratic time to look for one.
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=huge_tree)

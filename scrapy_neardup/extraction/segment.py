@@ -75,7 +75,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 18, {self._otherwise.identity}"
+        self.identity = f"segment 19, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         root = parsed(html)
@@ -94,7 +94,7 @@ class Segment:
         named = find_headline(blocks, names)  # a site may have one title for all of its pages
         first_level = [number for number, block in enumerate(blocks) if block.tag == "h1" and block.is_free]
         headline = first_level[0] if named is None and len(first_level) == 1 else named
-        _leave_out_beside(blocks, layout.main)
+        _leave_out_beside(blocks, headline, layout.main)
         run = _best_run(blocks, headline)
         digests = _leave_out_digests(blocks, headline)
         if digests:
@@ -158,11 +158,15 @@ def _with_all_shown(text: MainText, blocks: Sequence[Block], part: float) -> Mai
     return text._replace(details="\n".join([line for line in lines if line not in said][:_DETAILS]))
 
 
-def _leave_out_beside(blocks: Sequence[Block], main: range) -> None:
-    """Give a region to what stands beside the *main* text, as the page calls it, if that is most of all."""
+def _leave_out_beside(blocks: Sequence[Block], headline: int | None, main: range) -> None:
+    """Give a region to what stands beside the *main* text, as the page calls it, if that is most of all.
+
+    What stands between it and the headline above it is part of it.
+    """
     within = _letters(_free(blocks[main.start : main.stop]))
     if within >= max(ARTICLE, _letters(_free(blocks)) / 2):
-        for block in (*blocks[: main.start], *blocks[main.stop :]):
+        begin = main.start if headline is None else min(main.start, headline)
+        for block in (*blocks[:begin], *blocks[main.stop :]):
             if not block.region:
                 block.region, block.within = "around", BESIDE
 
