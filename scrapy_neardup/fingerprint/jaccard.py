@@ -1,7 +1,6 @@
-"""Exact Jaccard similarity of sets of shingles, the truth that sketches estimate.
+"""Exact Jaccard similarity of sets of shingles, the truth that sketches estimate (Broder 1997).
 
-Broder, "On the resemblance and containment of documents" (1997). A set is an array of 64-bit hashes, in any
-order and with repetitions or without. An empty one is similar to nothing.
+A set is an array of 64-bit hashes, in any order, with repetitions. An empty one is similar to nothing.
 """
 
 from __future__ import annotations

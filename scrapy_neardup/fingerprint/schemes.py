@@ -1,8 +1,4 @@
-"""Schemes: under which keys a text is filed, and which of the texts met there are candidates.
-
-In every scheme a key is 64 bits in a sorted table, and a lookup finds a range of the table. Candidates are
-verified in the same way for all schemes. docs/schemes.md says what each is for.
-"""
+"""Schemes: under which keys a text is filed, and which met there are candidates. See docs/schemes.md."""
 
 from __future__ import annotations
 
@@ -50,10 +46,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Scheme(ABC):
-    """What all schemes have in common. A scheme ignores the options that it has no use for.
-
-    Raises `ConfigurationError` for options that cannot work.
-    """
+    """What all schemes have in common, options too. Raises `ConfigurationError` if they cannot work."""
 
     #: Permuted tables of the fingerprint: 4, or 10 or 20 for 10⁸ documents and more.
     tables: int = TABLES
@@ -240,10 +233,7 @@ SCHEMES: dict[str, type[Scheme]] = {
 
 
 def load_scheme(name: str, **options: Any) -> Scheme:
-    """Return the scheme called *name*, with *options* as `Scheme` has them.
-
-    Raises `ConfigurationError` if there is none, or it cannot work.
-    """
+    """Return the scheme called *name*, with *options* as of `Scheme`; may raise `ConfigurationError`."""
     require_type("A scheme", name, str, "a name, a str")
     if name not in SCHEMES:
         raise ConfigurationError(f"There is no scheme {name!r}: use one of {', '.join(SCHEMES)}.")

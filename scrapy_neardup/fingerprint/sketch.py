@@ -1,9 +1,8 @@
 """The sketch: what share of their shingles two texts have in common, estimated from 96 bytes of each.
 
-The hash of a shingle says both its bin and its rank in the bin (Li, Owen and Zhang, "One Permutation
-Hashing", NIPS 2012). Bins that stay empty borrow from others (Shrivastava, "Optimal Densification for Fast
-and Accurate Minwise Hashing", ICML 2017). One bit of each minimum is kept: Li and König, "b-Bit Minwise
-Hashing" (WWW 2010).
+The hash of a shingle says both its bin and its rank in the bin (Li, Owen and Zhang, NIPS 2012). Bins that
+stay empty borrow from others (Shrivastava, ICML 2017). One bit of each minimum is kept (Li and König, WWW
+2010).
 """
 
 from __future__ import annotations
