@@ -8,7 +8,6 @@ from __future__ import annotations
 import html as htmllib
 import importlib
 from dataclasses import dataclass
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -127,6 +126,8 @@ class Trafilatura:
     def __init__(self) -> None:
         if find_spec("lxml_html_clean") is None:
             raise ImportError("no module named 'lxml_html_clean'")
+        from importlib.metadata import version  # the default extractor does without
+
         self.identity = f"trafilatura {version('trafilatura')} fast, {_IDENTITY}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
@@ -144,6 +145,8 @@ class Resiliparse:
     """The sentences of the main content; its rules are in C++, ten times faster, and less thorough."""
 
     def __init__(self) -> None:
+        from importlib.metadata import version
+
         from resiliparse.extract.html2text import extract_plain_text  # an extra
 
         self._extract = extract_plain_text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from itertools import pairwise
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Protocol, cast
@@ -37,6 +36,8 @@ class RjiebaSegmenter:
     """The segmenter jieba, as ported to Rust. Raises `ConfigurationError` without it."""
 
     def __init__(self) -> None:
+        from importlib.metadata import version
+
         try:
             import rjieba
         except ImportError as error:
