@@ -214,21 +214,20 @@ def inputs(folder: Path, pages: list[dict[str, Any]]) -> list[str]:
     site.mkdir(parents=True)
     for number, page in enumerate(parts[4]):
         (site / f"{number}.html").write_text(html_of(page), encoding="utf-8")
-    records = [record("response", page["url"], http(html_of(page).encode())) for page in parts[5]]
-    records[0] = record(
-        "response", parts[5][0]["url"], http(html_of(parts[5][0]).encode()), WARC_Payload_Digest="sha1:A"
-    )
-    same = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"
+    records = [
+        record("response", page["url"], http(html_of(page).encode()), WARC_Payload_Digest=f"sha1:{number}")
+        for number, page in enumerate(parts[5])
+    ]
+    refers = "WARC_Refers_To_Target_URI"
     for number, said in enumerate(
         (
-            {"WARC_Payload_Digest": "sha1:A"},
-            {"WARC_Refers_To_Target_URI": parts[5][1]["url"]},
-            {"WARC_Payload_Digest": "sha1:B", "WARC_Refers_To_Target_URI": "https://elsewhere.example/"},
+            {"WARC_Payload_Digest": "sha1:0"},
+            {refers: parts[5][1]["url"]},
+            {"WARC_Payload_Digest": "sha1:B", refers: "https://elsewhere.example/"},
         )
     ):
-        records.append(
-            record("revisit", f"https://again.example/{number}", http(b""), WARC_Profile=same, **said)
-        )
+        said["WARC_Profile"] = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"
+        records.append(record("revisit", f"https://again.example/{number}", http(b""), **said))
     write_warc(folder / "crawl.warc.gz", records)
     found = [lines, lines, hidden, damaged, site.parent, folder / "crawl.warc.gz"]
     return [*map(str, found), str(folder / "[bc].parquet")]
