@@ -200,7 +200,8 @@ class Budget:
             self._note(key, twins, b"")
             return None
         asked, due = self._asked.get((name, deferred), (1, 1))
-        sent, rarer = asked >= due and not (deferred and story), 4 if meta[LINK_KEY] == "again" else 5 * SAMPLE
+        sent = asked >= due and not (deferred and story)
+        rarer = 4 if meta[LINK_KEY] == "again" else 5 * SAMPLE
         self._asked[name, deferred] = (asked + 1, due + sent * max(SAMPLE, asked // rarer))
         self._note(key, twins, story if deferred and not sent else b"")
         return None if sent else f"the last {self._shapes[name]} pages of {name} brought nothing new"
