@@ -186,7 +186,7 @@ def test_a_damaged_store_is_one_line(feed: Path, tmp_path: Path) -> None:
     content = store.read_bytes()
     dice = random.Random(4)
     ends = set()
-    for number in range(24):
+    for number in range(14):
         damaged = bytearray(content)
         # The tables' pages at the beginning have the most to break.
         damaged[dice.randrange(len(content) if number % 2 else 8192)] ^= 1 << dice.randrange(8)

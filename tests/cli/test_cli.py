@@ -220,15 +220,6 @@ def test_an_index_on_a_server_is_no_directory(scheme: str) -> None:
     assert "An index on a server needs no compacting" in result.output
 
 
-def test_the_index_of_a_project_is_named_where_its_setting_is_taken_for_a_path(tmp_path: Path) -> None:
-    with Detector.open(tmp_path / ".scrapy" / "seen"):
-        pass
-    seen = tmp_path / "seen"
-    refused = run("index", "info", seen)
-    told = f"Error: There is no index in {seen}: name {tmp_path / '.scrapy' / 'seen'}.\n"
-    assert (refused.exit_code, refused.stderr) == (2, told)
-
-
 COMMANDS = {"info": [], "check": [], "prune": ["--older-than", 1], "forget": ["https://a/"], "compact": []}
 
 

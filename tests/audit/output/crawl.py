@@ -69,11 +69,6 @@ class _Texts(list[Any]):
         return self[page]  # type: ignore[no-any-return]
 
 
-def empty_crawl() -> Audit:
-    """No page at all."""
-    return audit_of([], [], [], [])
-
-
 def small_crawl() -> Audit:
     """Thirty pages: a chain, copies on another host, a parameter for tracking, exact copies, templates."""
     names = (

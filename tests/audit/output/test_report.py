@@ -16,7 +16,7 @@ import pytest
 from scrapy_neardup.audit.output import report as written
 from scrapy_neardup.audit.output.report import write_report
 
-from .crawl import HOSTILE, RTL, audit_of, empty_crawl, hostile_crawl, large_crawl, small_crawl, text
+from .crawl import HOSTILE, RTL, audit_of, hostile_crawl, large_crawl, small_crawl, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,13 +42,6 @@ def joined(path: Path, name: str) -> list[Any]:
     """Return what the blocks of a report hold."""
     found = re.findall(rf'id="data-{name}-\d+">([^<]*)</script>', path.read_text("utf-8"))
     return [row for packed in found for row in json.loads(gzip.decompress(base64.b64decode(packed)))]
-
-
-@pytest.mark.parametrize("crawl", [empty_crawl, small_crawl, hostile_crawl])
-def test_same_bytes_for_the_same_data(tmp_path: Path, crawl: Any) -> None:
-    write_report(tmp_path / "a.html", crawl())
-    write_report(str(tmp_path / "b.html"), crawl())
-    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
 def with_texts(audit: Audit, text: Callable[[int], str]) -> Audit:

@@ -66,20 +66,11 @@ def test_json_feed_that_a_second_crawl_appended_to(tmp_path: Path, read: Any, te
     assert (len(contents.pages), len(contents.problems)) == (5, 1)
 
 
-@pytest.mark.parametrize(
-    "name", ["text", "body", "content", "articleBody", "article_body", "maintext", "Text", "extracted_text"]
-)
-def test_text_field_is_guessed(name: str, tmp_path: Path, read: Any) -> None:
+@pytest.mark.parametrize("name", ["text", "articleBody", "article_body", "extracted_text"])
+def test_fields_are_guessed_also_as_item_loaders_leave_them(name: str, tmp_path: Path, read: Any) -> None:
     path = tmp_path / "feed.jl"
-    path.write_text(json.dumps({"title": "no", name: "yes", "link": ["u"]}) + "\n")
-    assert (read(path).texts, read(path).urls) == (["yes"], ["u"])
-
-
-def test_fields_as_item_loaders_leave_them(tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "feed.jl"
-    path.write_text(
-        json.dumps({"url": ["u"], "text": ["one", "two"], "crawled_at": ["2024-05-06T07:08:09Z"]})
-    )
+    item = {"title": "no", name: ["one", "two"], "link": ["u"], "crawled_at": ["2024-05-06T07:08:09Z"]}
+    path.write_text(json.dumps(item) + "\n")
     (page,) = read(path).pages
     assert (page.url, page.text, page.fetched) == ("u", "one\ntwo", 1714979289.0)
 
