@@ -66,7 +66,7 @@ def test_a_script_of_the_reference_prints_what_it_says(script: Script, tmp_path:
 
 
 def test_blocks_are_found() -> None:
-    assert len(scripts("docs/api.md")) >= 8
+    assert len(scripts("docs/api.md")) > 5
 
 
 @pytest.mark.slow
