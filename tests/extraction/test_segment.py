@@ -527,3 +527,23 @@ def test_pages_of_lines_alone_are_told_apart_by_a_few_of_them() -> None:
             assert not verdict.is_duplicate, name
         again = extracted(notice(names[0]).replace("Details as a file", "File"))
         assert detector.check(again, "https://town.example/print").is_duplicate
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        f"<section>{ARTICLE}<p>In stock: 4, 17.90 EUR</p></section>",
+        f"<h1>{TITLE}</h1><p>{OTHER[0]}</p><main>{marked(OWN)}<p>In stock: 4, 17.90 EUR</p></main>",
+    ],
+)
+def test_lines_are_of_the_element_that_holds_headline_and_text_or_is_called_main(main: str) -> None:
+    beside = "<div>" + "".join(f"<p>Deal {number} of the day</p>" for number in range(20)) + "</div>"
+    found = extracted(page(f"{beside}{main}{beside}"))
+    assert OWN[0] in found.text
+    assert (OTHER[0] in found.text) == (OTHER[0] in main)
+    assert "17.90" in found.details
+    assert "Deal" not in found.shown
+
+
+def test_an_article_beside_what_is_called_main_is_found() -> None:
+    assert OWN[0] in extracted(page(f"<main><p>{OTHER[0]}</p></main>{ARTICLE}")).text
