@@ -38,14 +38,13 @@ def rules(audit: Path, form: str, out: Path | None, min_precision: float) -> Non
 
     rows = read_pages(audit)
     found = [rule.facts() for rule in find_rules(rows, min_precision)]
-    if not found:
+    written = [*for_discarder(rows, min_precision)] if form == "duplicate-url-discarder" else found
+    if not written:
         click.echo("No rule: no edit of URLs joins pages often enough (--min-precision).", err=True)
     if form == "regex":
         text = "".join(f"{rule['url']}\t{rule['to']}\n" for rule in found)
     else:
-        text = (
-            json.dumps(found if form == "neardup" else [*for_discarder(rows, min_precision)], indent=2) + "\n"
-        )
+        text = json.dumps(written, indent=2) + "\n"
     if out is None:
         click.echo(text, nl=False)
         return
