@@ -38,7 +38,15 @@ from scrapy_neardup.index.lmdb.layout import (
     decode_partition,
     decode_state,
 )
-from scrapy_neardup.index.redis.layout import NEAR_BYTES, Generation, Layout, unpack_keys, unpack_numbers
+from scrapy_neardup.index.redis.layout import (
+    EQUAL_BYTES,
+    NEAR_BYTES,
+    Generation,
+    Layout,
+    Place,
+    Probe,
+    compared,
+)
 from scrapy_neardup.index.redis.server import Address
 from scrapy_neardup.index.redis.store import read_header
 from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
@@ -343,12 +351,17 @@ def redis_header(data: bytes, folder: Path) -> Any:
 
 @_reader("redis_bucket", 2800)
 def redis_bucket(data: bytes, folder: Path) -> Any:
-    return unpack_numbers(data, Generation(7, 0), NEAR_BYTES).tolist(), unpack_keys(data).tolist()
+    return _met(data, NEAR_BYTES)
 
 
 @_reader("redis_bucket", 2800)
-def redis_numbers(data: bytes, folder: Path) -> Any:
-    return unpack_numbers(data, Generation(7, 0)).tolist()
+def redis_equal_bucket(data: bytes, folder: Path) -> Any:
+    return _met(data, EQUAL_BYTES)
+
+
+def _met(data: bytes, width: int) -> Any:
+    probe = Probe(0, 64, Generation(7, 0), Place("bucket", bytes(width - 4)))
+    return [column.tolist() for column in compared([probe], [data], width)]
 
 
 @_reader("redis_generations", 9000)
