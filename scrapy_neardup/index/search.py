@@ -207,11 +207,16 @@ def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_M
         return NONE_MET
     every = Matches(*map(np.concatenate, zip(*parts, strict=True)))
     order = _age(every.document).astype(np.uint64) | every.distance.astype(np.uint64) << np.uint64(_AGE_BITS)
-    order = np.sort(order[~is_member(every.document, gone)])
-    order = order[np.append(True, order[1:] != order[:-1])[: len(order)]]
-    ages = (order[:count] & np.uint64((1 << _AGE_BITS) - 1)).tolist()
-    chosen = sorted(age if age < _NEWER else _NEWER - age for age in ages)
-    return Met(np.array(chosen, np.int64), np.ones(len(chosen), np.int64), crowded=len(order) > count)
+    order = order[~is_member(every.document, gone)]
+    size = 16 * (count + 1)
+    while True:  # of a flood, only the first are sorted
+        least = np.partition(order, size - 1)[:size] if len(order) > size else order
+        ages = [*dict.fromkeys((np.sort(least) & np.uint64((1 << _AGE_BITS) - 1)).tolist())]
+        if len(ages) > count or len(least) == len(order):
+            break
+        size *= 8
+    chosen = sorted(age if age < _NEWER else _NEWER - age for age in ages[:count])
+    return Met(np.array(chosen, np.int64), np.ones(len(chosen), np.int64), crowded=len(ages) > count)
 
 
 def _age(documents: NDArray[np.int64]) -> NDArray[np.int64]:
