@@ -50,9 +50,9 @@ KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.85
 #: not stand for them (short_texts, 2). With the same title it may be shorter (derived_syndication, 3).
 SHORTER, SHORTER_TITLED = 0.52, 0.4
 #: Where less than this share of the runs of a text is distinct, it may be a list of a few values, such as
-#: wins. J has to be above that of two lists drawn at random by the first of these numbers, five times the
-#: error of its estimate, and by the second one divided by the distinct runs (tests/matching/test_lists.py).
-LISTS, BEYOND = 0.85, (0.15, 20)
+#: wins. J has to be above that of two lists drawn at random by BEYOND_CHANCE, five times the error
+#: of its estimate, and by BEYOND_CHANCE_RUNS divided by the distinct runs (tests/matching/test_lists.py).
+LISTS, BEYOND_CHANCE, BEYOND_CHANCE_RUNS = 0.85, 0.15, 20
 #: Words of a run: a shingle.
 _RUN = 5
 #: What share of the runs that its values allow a list of random values has, and what share of its own runs is
@@ -197,5 +197,5 @@ def beyond_chance(
     allowed = (shingles / np.interp(-shares, -_SHARES, _HELD)).min(axis=0)
     one, other = np.minimum(shingles / allowed, 1)
     by_chance = one * other / (one + other - one * other)
-    asked = by_chance + BEYOND[0] + BEYOND[1] / np.maximum(shingles.min(axis=0), 1)
+    asked = by_chance + BEYOND_CHANCE + BEYOND_CHANCE_RUNS / np.maximum(shingles.min(axis=0), 1)
     return np.asarray((shares.min(axis=0) >= LISTS) | (jaccard >= asked))
