@@ -150,16 +150,15 @@ class Anchored(SimHash):
         return super().agrees(pairs) | (pairs.shared > 0)
 
 
-class SuperShingles(Scheme):
-    """84 min-hashes in 6 groups of 14, two of which are equal (Broder, CPM 2000)."""
+class Banded(Scheme):
+    """Texts whose signatures of min-hashes have enough bands in common."""
 
-    name = "supershingles"
-    components: ClassVar[int] = SUPER_SHINGLES.bands * SUPER_SHINGLES.rows
+    components: ClassVar[int] = COMPONENTS
 
     @cached_property
     def bands(self) -> Bands:
-        """How the signature of `components` is cut, of which enough bands are equal."""
-        return SUPER_SHINGLES
+        """How the signature of `components` is cut."""
+        return choose_bands(self.threshold, COMPONENTS, MISS_WEIGHT)
 
     @property
     def keys(self) -> int:
@@ -188,16 +187,22 @@ class SuperShingles(Scheme):
         return pairs.shared >= self.bands.agree
 
 
-class MinHashBands(SuperShingles):
-    """Texts that share a band of a MinHash of 128 functions, and of whose components *threshold* agree."""
+class SuperShingles(Banded):
+    """84 min-hashes in 6 groups of 14, two of which are equal (Broder, CPM 2000)."""
 
-    name = "minhash"
-    components = COMPONENTS
-    record = (("components", f"({COMPONENTS},)<u4"),)
+    name = "supershingles"
+    components = SUPER_SHINGLES.bands * SUPER_SHINGLES.rows
 
     @cached_property
     def bands(self) -> Bands:
-        return choose_bands(self.threshold, COMPONENTS, MISS_WEIGHT)
+        return SUPER_SHINGLES
+
+
+class MinHashBands(Banded):
+    """Texts that share a band of a MinHash of 128 functions, and of whose components *threshold* agree."""
+
+    name = "minhash"
+    record = (("components", f"({COMPONENTS},)<u4"),)
 
     def kept(self, sample: NDArray[np.uint64], components: NDArray[np.uint64]) -> bytes:
         return components.astype("<u4").tobytes()
