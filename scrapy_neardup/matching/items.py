@@ -48,7 +48,7 @@ _PAGES, _DRAWN, _SHOWN, _COMPARED, _DEPTH = 3, 1000, 1 << 14, 1000, 8
 _TITLE, _SEPARATOR = re.compile(r"title|head(line|ing)|^name$", re.IGNORECASE), re.compile(r" *(?:[|·]|::) *")
 _NUMBER = re.compile(r"\d+")
 #: A number in its digits and decimals. Those of more than seven digits in a row are dates and identifiers.
-_AMOUNT = re.compile(r"(?<!\d)(-?)(\d{1,3}(?:[.,' ]\d{3})+|\d{1,7})(?:[.,](\d{1,2}|\d{4,}))?(?!\d)")
+_AMOUNT = re.compile(r"(?<!\d)([-\u2212]?)(\d{1,3}(?:[.,' ]\d{3})+|\d{1,7})(?:[.,](\d{1,2}|\d{4,}))?(?!\d)")
 #: An amount has a number and so many letters, of a currency or unit, or a sign of a currency, in so many
 #: characters; and no name that says by what a site knows it.
 _LETTERS, _BRIEF, _ID = 3, 40, re.compile(r"(?:^|[^a-z])id$|I[dD]$")
@@ -391,8 +391,8 @@ def _amount(text: str) -> str:
     if len(found) != 1 or len(text) > _BRIEF or not unit:
         return ""
     sign, whole, decimals = found[0].groups("")
-    digits = "".join(_NUMBER.findall(whole))
-    return f"{sign}{digits}.{decimals}".rstrip("0").removesuffix(".") if decimals else sign + digits
+    digits = ("-" if sign else "") + "".join(_NUMBER.findall(whole))
+    return f"{digits}.{decimals}".rstrip("0").removesuffix(".") if decimals else digits
 
 
 def _is_spaced(text: str) -> bool:

@@ -49,6 +49,8 @@ def test_items_of_one_site_that_differ_in_text_alone_are_versions(other, found):
         ({"price": "from $19"}, {"price": "from $24"}, "differs"),
         ({"size": "3 kg"}, {"size": "5 kg"}, "differs"),
         ({"temperature": "-5 °C"}, {"temperature": "5 °C"}, "differs"),
+        ({"temperature": "\u22125 °C"}, {"temperature": "5 °C"}, "differs"),
+        ({"temperature": "\u22125 °C"}, {"temperature": "-5 °C"}, "undecided"),
         ({"price": "19.99"}, {"price": "on request"}, "undecided"),
         ({"price": "19.99"}, {"cost": "24.99"}, "undecided"),
         ({"id": 17}, {"id": 18}, "undecided"),
