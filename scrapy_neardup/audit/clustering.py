@@ -74,11 +74,11 @@ class AuditJudge(PairJudge):
         found = super().judge(a, b)
         notes, sites, names = self.documents.notes, self.documents.records["site"], self.names
         alike, other, again = np.ones(len(a), bool), np.zeros(len(a), bool), np.zeros(len(a), bool)
-        of_one_site = (found.near | found.fuller) & (sites[a] == sites[b])
-        for pair in np.flatnonzero(of_one_site).tolist():
-            one, two = int(a[pair]), int(b[pair])
-            alike[pair] = not differ(notes[one], notes[two])
-            if names and not found.exact[pair]:
+        of_one_site = sites[a] == sites[b]
+        for pair in np.flatnonzero(found.near | found.fuller).tolist():
+            one, two, together = int(a[pair]), int(b[pair]), bool(of_one_site[pair])
+            alike[pair] = not differ(notes[one], notes[two], one_site=together)
+            if together and names and not found.exact[pair]:
                 other[pair], again[pair] = names.differ(one, two), names.are_releases(one, two)
         near = found.near & alike & (found.similarity >= np.float32(self.least))
         siblings = near & ~found.exact & (other | (self.template[b] & ~again))

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from scrapy_neardup.matching.boilerplate import TITLES
-from scrapy_neardup.matching.items import ItemNotes, pack, unpack
+from scrapy_neardup.matching.items import ItemNotes, other_amounts, pack, unpack
 
 from .urls import place_of
 
@@ -118,12 +118,12 @@ def note_of(item: Mapping[str, Any], without: Collection[str] = ()) -> bytes:
 
 
 @lru_cache(maxsize=1 << 12)
-def differ(one: bytes, other: bytes) -> bool:
-    """Tell whether two notes say different things; an empty one says nothing."""
+def differ(one: bytes, other: bytes, *, one_site: bool = True) -> bool:
+    """Tell whether two notes say different things, of two sites other amounts; an empty one says nothing."""
     if not one or not other or one == other:
         return False
     (mine,), (others,) = unpack(one), unpack(other)
-    return bool(_NOTES.difference(mine, others))
+    return bool(_NOTES.difference(mine, others)) if one_site else other_amounts(mine, others)
 
 
 def clashing(notes: Iterable[bytes]) -> Iterator[int]:

@@ -220,10 +220,7 @@ class RepeatedItems:
     def _other_amounts(self, item: Described) -> bool:
         """Whether each stored item has another amount, such as a price, in a field that both have."""
         stored = [(page.url, each) for page, items in self._pages for each in chain(*items.values())]
-        return bool(stored) and all(
-            any(_other_amount(item, each, key, url) for key in item.keys() & each.keys())
-            for url, each in stored
-        )
+        return bool(stored) and all(other_amounts(item, each, url) for url, each in stored)
 
     @cached_property
     def _text_decides(self) -> bool:
@@ -299,6 +296,11 @@ def _same(one: bytes, other: bytes) -> bool:
     sizes = {len(one), len(other)}
     told = len(sizes) == 2 and sizes <= {_HASH, _COUNTED, _TITLED}  # by one of them more than by the other
     return one == other or (told and one[:_HASH] == other[:_HASH])
+
+
+def other_amounts(item: Described, stored: Described, url: str = "") -> bool:
+    """Whether two items have another amount, such as a price, in a field that both have."""
+    return any(_other_amount(item, stored, key, url) for key in item.keys() & stored.keys())
 
 
 def _other_amount(item: Described, stored: Described, key: int, url: str = "") -> bool:

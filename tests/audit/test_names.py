@@ -164,13 +164,13 @@ def test_brute_force_over_random_feeds(tmp_path: Path, sites: str) -> None:
     assert (pages["cluster"] >= 0).sum() > 90
 
 
-def test_on_two_sites_the_text_decides(tmp_path: Path) -> None:
+def test_on_two_sites_the_text_decides_unless_amounts_differ(tmp_path: Path) -> None:
     rows = [
-        {"url": f"https://{site}.example/", "text": text("one"), "price": price}
-        for site, price in (("a", "1.99"), ("b", "2.99"), ("c", None))
+        {"url": f"https://{site}.example/", "text": text("one"), "price": price, "author": site}
+        for site, price in (("a", "1.99"), ("b", "2.99"), ("c", None), ("d", "$1.99"))
     ]
     with audit(feed(tmp_path / "a.jl", rows), seed=0) as found:
-        assert found.pages["verdict"].tolist() == ["unique", "exact", "exact"]
+        assert found.pages["verdict"].tolist() == ["unique", "unique", "exact", "exact"]
 
 
 def test_many_items_with_one_text_are_no_square(tmp_path: Path) -> None:
