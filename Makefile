@@ -4,7 +4,7 @@ PYTHON := $(shell for python in $(PYTHON) python3 python3.14 python3.13 python3.
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo $$python && break; done)
 VENV := .venv
 BIN := $(VENV)/bin
-# uv takes a tenth of the time of pip, but may not be there.
+# By uv if it can be had.
 install = $(BIN)/uv pip install --quiet --python $(BIN)/python $(1) || \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(1)
 

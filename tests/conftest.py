@@ -28,10 +28,13 @@ _SHOWN = 60
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files with slow tests first, then those with most tests: so none works on alone at the end."""
+    """Put Spark's file first, then those with slow or most tests: so none works on alone at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (item.path not in slow, -tests[item.path], item.path))
+    first = "test_spark_audit.py"
+    items.sort(
+        key=lambda item: (item.path.name != first, item.path not in slow, -tests[item.path], item.path)
+    )
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

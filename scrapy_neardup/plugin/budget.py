@@ -26,7 +26,8 @@ LINK_KEY, DEFERRED_KEY = "neardup_link", "neardup_deferred"
 #: A shape is closed after so many copies in a row: then at least 95 % of its pages are copies, by the lower
 #: bound of Wilson's interval, one-sided, at 95 %: n / (n + 1.645²).
 COPIES = 52
-#: What tells twins apart is closed after so many pages in a row that were copies of theirs.
+#: What tells twins apart is closed after so many pages in a row that were copies of theirs, if it has never
+#: made another page; else it takes `COPIES`.
 TWINS = 10
 #: Of closed requests the first one of so many is sent; ever fewer after thousands; of known links after 80.
 SAMPLE = 20
@@ -99,6 +100,11 @@ def _named(url: str, link: str) -> str:
     return shape_of(url) + (" again" if link == "again" else "")
 
 
+def _other(name: str) -> str:
+    """Return the key of a note that what tells twins apart has made another page."""
+    return f"new {name}"
+
+
 class Budget:
     """Learns which URLs bring nothing new, and holds their requests back if a callback has yielded them.
 
@@ -125,7 +131,8 @@ class Budget:
         return self._state().setdefault("neardup_shapes", {})  # type: ignore[no-any-return]
 
     def _closed(self, name: str) -> bool:
-        return self._shapes.get(name, 0) >= (TWINS if name[0] == "=" else COPIES)
+        twins = name[0] == "=" and _other(name) not in self._shapes
+        return self._shapes.get(name, 0) >= (TWINS if twins else COPIES)
 
     def follows(self, url: str, request: Request, seen: dict[str, str]) -> bool:
         """Note that the page at *url* has yielded *request*; return whether that may lead to a new page.
@@ -175,6 +182,7 @@ class Budget:
         # If only one in fifty is new, the shape is closed again soon.
         self._shapes[name] = min(copies, COPIES) // 2 if new else copies + 1
         if new:
+            self._shapes[_other(name)] = 1
             self._asked = {key: asked for key, asked in self._asked.items() if key[0] != name}
         return None if self._closed(name) == was_closed else "opened" if was_closed else "closed"
 
