@@ -8,6 +8,7 @@ import random
 import shutil
 import threading
 import time
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -256,14 +257,18 @@ def test_the_demo_with_an_executor_that_is_killed_half_way(
     monkeypatch.setattr(demo, "OUT", out)
 
     def executors() -> list[psutil.Process]:
-        found = psutil.Process().children(recursive=True)
-        return [each for each in found if {"--executor-id", "--worker-url"} < {*each.cmdline()}]
+        found = []
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):  # it has just ended
+                if {"--executor-id", "--worker-url"} < {*process.cmdline()}:
+                    found.append(process)
+        return found
 
     def kill() -> None:
-        while not (out / "audit" / "work" / "pages").exists():
+        while not ((out / "audit" / "work" / "pages").exists() and (running := executors())):
             time.sleep(0.1)
-        killed.append(executors()[0])
-        killed[0].kill()
+        killed.append(running[0])
+        running[0].kill()
 
     threading.Thread(target=kill, daemon=True).start()
     assert demo.main() == 0
