@@ -280,12 +280,12 @@ class _Case:
         keyed = self.decision.keyed and not found.crowded
         return Filing(as_template(self.entry, matcher.scheme, keyed=keyed), self.decision.replaces)
 
-    def _is_wall(self, row: int) -> bool:
+    def _is_wall(self, row: int, *, count: bool = False) -> bool:
         # What is told apart from stored documents by its items is none, whoever has its text.
         if self.beside or self.candidates is None:
             return False
         stored, own = self.candidates.found.stored.urls[row], filed_url(self.entry.urls[0])
-        meets = self.detector.sites.meets(stored, own, self.signature.tokens, count=self.counted)
+        meets = self.detector.sites.meets(stored, own, self.signature.tokens, count=count)
         return meets or self.signature.wall
 
     def _is_of_the_site(self, row: int) -> bool:
@@ -317,6 +317,9 @@ class _Case:
             return Verdict("too_short", explain=lambda: told)
         if candidates is None or row is None:
             return Verdict("unique", reservation=reservation, bounded=self.bounded)
+        # Here and not in `decide`, which an index may ask again.
+        if self.counted and self.decision.kind in ("near", "exact", "wall"):
+            self._is_wall(row, count=True)
         if self.counted and self.decision.kind in ("near", "boilerplate") and candidates.of_two_sites(row):
             self.detector.titles.meets(*self._met(candidates, row))
         found, judgement = candidates.found, candidates.judgement
