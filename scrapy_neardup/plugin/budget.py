@@ -181,8 +181,9 @@ class Budget:
             self._shapes.clear()
         # If only one in fifty is new, the shape is closed again soon.
         self._shapes[name] = min(copies, COPIES) // 2 if new else copies + 1
-        if new:
+        if new and name[0] == "=":
             self._shapes[_other(name)] = 1
+        if new:
             self._asked = {key: asked for key, asked in self._asked.items() if key[0] != name}
         return None if self._closed(name) == was_closed else "opened" if was_closed else "closed"
 
