@@ -10,30 +10,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrapy_neardup import Detector
+from scrapy_neardup import Detector, clock
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import Features
 from scrapy_neardup.index import MemoryIndex
+from scrapy_neardup.matching.records import entries, find_urls
+from tests.audit.corpora import edited, text
 from tests.helpers.short_lines import weather
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
-
-
-def text(seed: int, words: int = 300) -> str:
-    """One text a seed, in one long paragraph."""
-    dice = random.Random(seed)
-    return " ".join(dice.choice(WORDS) for _ in range(words))
-
-
-def edited(seed: int, words: int = 300) -> str:
-    """The same with one word replaced in the middle: nearly the same text."""
-    parts = text(seed, words).split()
-    parts[words // 2] = "zzz"
-    return " ".join(parts)
+ONE_SITE, TWO_SITES = "https://a.example/{}", "https://{}.example/"
+DAY = 86_400
 
 
 class Clock:
@@ -43,12 +33,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-@pytest.fixture(autouse=True)
-def seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same seeds of indexes in every run, and so the same distances."""
-    monkeypatch.setattr("secrets.randbits", random.Random(1).getrandbits)
 
 
 @pytest.fixture(params=["scratch", "kept"])
@@ -68,7 +52,7 @@ def test_unique_then_exact_then_near_then_revisit(detector: Detector) -> None:
     )
     assert exact.is_duplicate
     assert exact.reservation is None
-    near = detector.check(edited(1), url="https://c.example/1")
+    near = detector.check(edited(text(1), 1), url="https://c.example/1")
     assert (near.kind, near.url) == ("near", "https://a.example/1")
     assert near.distance is not None
     assert near.distance <= 3
@@ -129,12 +113,12 @@ def test_fingerprints_beyond_the_distance_need_an_anchor(tmp_path: Path, distanc
 def test_a_pending_document_matches_at_once(detector: Detector) -> None:
     kept = detector.reserve(text(1), url="https://a.example/")
     assert kept.reservation is not None
-    other = detector.reserve(edited(1), url="https://b.example/")
+    other = detector.reserve(edited(text(1), 1), url="https://b.example/")
     assert other.kind == "near"
     assert other.pending is kept.reservation
     assert other.reservation is None
     kept.reservation.confirm()
-    settled = detector.reserve(edited(1), url="https://b.example/")
+    settled = detector.reserve(edited(text(1), 1), url="https://b.example/")
     assert (settled.kind, settled.pending) == ("near", None)
     assert kept.reservation.confirmed is True
 
@@ -203,9 +187,6 @@ def release(dice: random.Random) -> str:
 def forecast(dice: random.Random) -> str:
     """A weather page with few numbers and a long text that never changes."""
     return f"{weather(dice)} {text(78, 300)}"
-
-
-ONE_SITE, TWO_SITES = "https://a.example/{}", "https://{}.example/"
 
 
 # On different sites half of the numbers have to differ, which by chance those of two forecasts do not always.
@@ -277,28 +258,52 @@ def test_scopes_are_apart(detector: Detector) -> None:
 
 
 def test_window(tmp_path: Path) -> None:
-    clock, day = Clock(), 86_400
+    moved = Clock()
     with Detector.open(tmp_path) as opened:
-        detector = Detector(opened.index, window=8, clock=clock)
+        detector = Detector(opened.index, window=8, clock=moved)
         assert detector.add(text(1), url="https://a.example/").kind == "unique"
-        clock.now += 8 * day
+        moved.now += 8 * DAY
         assert detector.check(text(1), url="https://b.example/").kind == "exact"
-        clock.now += 1
+        moved.now += 1
         assert detector.check(text(1), url="https://b.example/").kind == "unique"
         assert detector.check(text(1), url="https://a.example/").kind == "unique"
         assert opened.check(text(1), url="https://b.example/").kind == "exact"
 
 
 def test_a_page_that_is_still_there_is_renewed_before_it_expires(tmp_path: Path) -> None:
-    clock, day = Clock(), 86_400
+    moved = Clock()
     with Detector.open(tmp_path) as opened:
-        detector = Detector(opened.index, window=8, clock=clock)
+        detector = Detector(opened.index, window=8, clock=moved)
         detector.add(text(1), url="https://a.example/")
         for _ in range(10):
-            clock.now += 5 * day
+            moved.now += 5 * DAY
             assert detector.add(text(1), url="https://a.example/").kind == "revisit"
             assert detector.check(text(1), url="https://b.example/").kind == "exact"
         assert detector.gauges()["documents"] == 1
+
+
+IN_1960, IN_2110, TODAY = -315_619_200.5, 4_417_977_600.5, 1_790_000_000
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"), [(IN_1960, 0), (-0.5, 0), (IN_2110, 2**32 - 1), (TODAY + 0.9, TODAY)]
+)
+def test_the_time_has_four_bytes(said: float, kept: int) -> None:
+    """A clock that is wrong costs no page and no place in the index."""
+    assert clock.now(lambda: said) == kept
+
+
+def test_a_window_counts_from_the_time_that_was_kept() -> None:
+    def at(seconds: float, window: float | None = None) -> Detector:
+        return Detector(opened.index, window=window, clock=lambda: seconds)
+
+    with Detector.open() as opened:
+        at(IN_1960).add(text(1), "https://a.example/1")
+        at(TODAY).add(text(2), "https://a.example/2")
+        assert at(TODAY + DAY, 30).check(text(1), "https://b.example/").kind == "unique"
+        assert at(TODAY + DAY, 30).check(text(2), "https://b.example/").kind == "exact"
+        # Whoever has gone back to 1960 finds what was stored later.
+        assert at(IN_1960, 30).check(text(2), "https://b.example/").kind == "exact"
 
 
 # Opening and closing
@@ -350,7 +355,7 @@ def test_verdicts_equal_those_of_an_index_in_memory(tmp_path: Path) -> None:
         with closing(memory):
             for _ in range(400):
                 seed, url = dice.randrange(30), f"https://{dice.randrange(40)}.example/"
-                document = (text if dice.random() < 0.5 else edited)(seed, 80)
+                document = edited(text(seed, 80), dice.choice((0, 1)))
                 action = dice.choice(("add", "add", "check", "forget", "flush"))
                 if action == "flush":
                     disk.flush()
@@ -395,3 +400,67 @@ def test_an_excerpt_that_came_first_does_not_drop_the_whole(
     assert set(kinds) <= {"fuller", "unique"}
     assert "fuller" in kinds
     assert detector.gauges()["documents"] == 24
+
+
+# What a verdict says beside its kind
+
+ONE, TWO, OTHER = "https://one.example/a", "https://one.example/b", "https://other.example/a"
+
+
+def kinds(detector: Detector, *urls: str, body: str) -> list[tuple[str, str | None]]:
+    return [(verdict.kind, verdict.url) for verdict in (detector.check(body, url) for url in urls)]
+
+
+def test_the_page_that_its_copy_names_takes_its_place(detector: Detector) -> None:
+    detector.add(text(1), ONE)
+    assert detector.reserve(text(1), OTHER, named_by=lambda url, _: url == TWO).kind == "exact"
+    verdict = detector.reserve(text(1), OTHER, named_by=lambda url, _: url == ONE)
+    assert (verdict.kind, verdict.url) == ("preferred", ONE)
+    assert verdict.reservation is not None
+    verdict.reservation.confirm()
+    assert kinds(detector, ONE, OTHER, body=text(1)) == [("exact", OTHER), ("revisit", OTHER)]
+
+
+def test_the_page_that_a_pending_copy_names_waits(detector: Detector) -> None:
+    first = detector.reserve(text(1), ONE)
+    verdict = detector.reserve(text(1), TWO, named_by=lambda url, _: url == ONE)
+    assert (verdict.kind, verdict.pending) == ("exact", first.reservation)
+
+
+def test_an_unchanged_revisit(detector: Detector) -> None:
+    detector.add(text(1), ONE)
+    same, changed = detector.check(text(1).upper(), ONE), detector.check(f"{text(1)} {text(2, 8)}", ONE)
+    assert (same.kind, same.unchanged, same.similarity) == ("revisit", True, 1.0)
+    assert (changed.kind, changed.unchanged) == ("revisit", False)
+    assert changed.similarity is not None
+    assert 0.8 < changed.similarity < 1
+    assert not detector.check(text(1), TWO).unchanged
+
+
+def test_fragments_are_cut_unless_they_are_kept(detector: Detector) -> None:
+    for page in ("#!/1", "#!/2"):
+        body = text(ord(page[-1]))
+        assert detector.reserve(body, ONE + page, keep_fragment=True).reservation.confirm() is None  # type: ignore[union-attr]
+    assert detector.reserve(text(ord("1")), f"{ONE}#!/2", keep_fragment=True).url == f"{ONE}#!/1"
+    assert detector.check(text(ord("1")), f"{ONE}#!/1").kind == "exact"  # filed under another URL
+    assert find_urls(detector.index, [f"{ONE}#!/1"])[1] == {f"{ONE}#!/1"}
+    assert (detector.forget(f"{ONE}#!/1"), detector.forget(f"{ONE}#!/1"), detector.forget(ONE)) == (1, 0, 0)
+    header = detector.index.header
+    assert entries([detector.signature("a")], [f"{ONE}#x"], header).urls == [ONE]
+    assert entries([detector.signature("a")], [f"{ONE}#x"], header, keep_fragments=True).urls == [f"{ONE}#x"]
+
+
+def test_explanations(detector: Detector) -> None:
+    assert detector.check(text(1), ONE).explanation == {}
+    assert detector.check("short", ONE).explanation == {"step": "text", "tokens": 1, "tokens_asked": 40}
+    detector.add(text(1, 150), ONE)
+    exact = detector.check(text(1, 150), TWO).explanation
+    assert (exact["step"], exact["found_by"]) == ("digest", ["digest", "fingerprint", "keys"])
+    near = detector.check(text(1, 150) + " and more", TWO)
+    why = near.explanation
+    assert (near.kind, why["one_site"], why["two_sites"]) == ("near", True, False)
+    assert why["step"] in ("fingerprint", "keys")
+    assert why["jaccard"] == near.similarity
+    assert (why["alike"], why["elsewhere"], why["decided_by"]) == (True, False, "alike")
+    assert detector.check(text(1, 150) + " and more", OTHER).explanation["two_sites"]
+    assert {type(value) for value in why.values()} == {bool, int, float, str, list}

@@ -14,6 +14,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.matching.matcher import NEAREST
 from scrapy_neardup.matching.records import OWN, as_template, entries
+from tests.audit.corpora import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,13 +26,6 @@ if TYPE_CHECKING:
 
     #: Makes n fingerprints or digests, given one of those that are looked up.
     Make = Callable[[int, int], NDArray[np.uint64]]
-
-WORDS = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "lmnrst"]
-
-
-def text(seed: int, words: int = 120) -> str:
-    dice = random.Random(seed)
-    return " ".join(dice.choice(WORDS) for _ in range(words))
 
 
 def equal(value: int, count: int) -> NDArray[np.uint64]:
@@ -81,7 +75,7 @@ def unlike(like: Signature, seed: int) -> Signature:
 @FLOODS
 def test_a_flood_is_met_in_part_and_no_page_is_lost(make: Make, memory: bool) -> None:
     with Detector.open("memory://" if memory else None) as detector:
-        victim = detector.signature(text(1))
+        victim = detector.signature(text(1, 120))
         flood(detector, victim, 4 * NEAREST, make)
         stored = detector.gauges()["documents"]
         crowded = make is not one_bucket
@@ -105,8 +99,8 @@ def test_a_flood_is_met_in_part_and_no_page_is_lost(make: Make, memory: bool) ->
 
 def test_a_page_that_was_not_compared_with_all_is_kept_unless_its_text_is_stored() -> None:
     with Detector.open() as detector:
-        detector.add(text(1), url="https://a.example/1")
-        copy = text(1).replace(" ", ", ", 1) + " today"
+        detector.add(text(1, 120), url="https://a.example/1")
+        copy = text(1, 120).replace(" ", ", ", 1) + " today"
         assert detector.check(copy, url="https://b.example/1").kind == "near"
         flood(detector, detector.signature(copy), 2 * NEAREST, equal)
         verdict = detector.add(copy, url="https://b.example/1")
@@ -114,7 +108,7 @@ def test_a_page_that_was_not_compared_with_all_is_kept_unless_its_text_is_stored
         assert verdict.reservation is not None
         exact = detector.check(copy, url="https://c.example/1")
         assert (exact.kind, exact.url, exact.bounded) == ("exact", "https://b.example/1", True)
-        assert detector.check(text(1), url="https://c.example/1").kind == "exact"
+        assert detector.check(text(1, 120), url="https://c.example/1").kind == "exact"
 
 
 # At full size. A search is to hold the event loop for no more than 5 ms; here processors are shared.
@@ -140,7 +134,7 @@ def seconds(detector: Detector, like: Signature, count: int = 100) -> tuple[floa
 )
 def test_no_flood_holds_the_event_loop(make: Make, count: int, tmp_path: Path) -> None:
     with Detector.open(tmp_path) as detector:
-        victim = detector.signature(text(1))
+        victim = detector.signature(text(1, 120))
         flood(detector, victim, count, make)
         assert max(seconds(detector, victim)) < MOST_SECONDS
 

@@ -13,6 +13,7 @@ from scrapy_neardup.extraction.segment import Segment
 from scrapy_neardup.fingerprint import MainText
 from scrapy_neardup.matching.decision import KEYED
 from scrapy_neardup.matching.records import entries
+from tests.audit.corpora import text
 from tests.examples import examples
 from tests.helpers.short_lines import KINDS, SCRIPTS, Maker
 
@@ -24,12 +25,6 @@ FORMS = {
     "untitled": lambda page: MainText(page.description, "", "\n".join(page.lines)),
     "plain": lambda page: page.plain,
 }
-
-
-@pytest.fixture(autouse=True)
-def seeds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same seeds of indexes in every run."""
-    monkeypatch.setattr("secrets.randbits", random.Random(3).getrandbits)
 
 
 @pytest.fixture
@@ -80,13 +75,6 @@ def test_one_page_in_its_several_forms_is_found(detector: Detector, language: st
     for parameters, form in forms.items():
         verdict = detector.check(form, url=f"https://shop.example/item{parameters}")
         assert verdict.kind == "near", parameters
-
-
-def text(seed: int, words: int = 250) -> str:
-    dice = random.Random(seed)
-    return " ".join(
-        f"{dice.choice('bdfgklm')}{dice.choice('aeiou')}{dice.randint(0, 99)}x" for _ in range(words)
-    )
 
 
 def test_listings_of_one_title_whose_text_is_the_sites_pass(detector: Detector) -> None:

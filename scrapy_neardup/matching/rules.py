@@ -51,7 +51,7 @@ KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.85
 SHORTER, SHORTER_TITLED = 0.52, 0.4
 #: Where less than this share of the runs of a text is distinct, it may be a list of a few values, such as
 #: wins. J has to be above that of two lists drawn at random by BEYOND_CHANCE, five times the error
-#: of its estimate, and by BEYOND_CHANCE_RUNS divided by the distinct runs (tests/matching/test_lists.py).
+#: of its estimate, and by BEYOND_CHANCE_RUNS divided by the distinct runs (tests/matching/test_rules.py).
 LISTS, BEYOND_CHANCE, BEYOND_CHANCE_RUNS = 0.85, 0.15, 20
 #: Words of a run: a shingle.
 _RUN = 5

@@ -57,6 +57,17 @@ def extracted(html: str) -> MainText:
     return segment(html, None) or MainText("")
 
 
+def told_apart(*pages: MainText, site: str = "https://a.example/{}") -> None:
+    """Expect each page of a site to be another one, and to be found again under another URL."""
+    with Detector.open() as detector:
+        for number, each in enumerate(pages):
+            verdict = detector.add(each, site.format(number))
+            assert not verdict.is_duplicate, (number, verdict)
+        for number, each in enumerate(pages):
+            again = detector.check(each, f"{site.format(number)}?from=menu")
+            assert again.kind in ("exact", "too_short"), (number, again)
+
+
 OWN, LEGAL, OTHER, LONG = (paragraphs(seed, count) for seed, count in ((1, 6), (2, 3), (3, 5), (4, 30)))
 ARTICLE = f"<h1>{TITLE}</h1>{marked(OWN)}"
 FOOTER = f"<footer>{marked(LEGAL)}</footer>"
@@ -95,10 +106,7 @@ def test_pictures_with_other_captions_under_the_same_words_are_other_pages_of_a_
         shown = "".join(f"<figure><figcaption>{text}</figcaption></figure>" for text in paragraphs(seed, 9))
         return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:3])}{shown}"))
 
-    with Detector.open() as detector:
-        assert detector.add(gallery(71), "https://a.example/1").kind == "unique"
-        assert not detector.check(gallery(72), "https://a.example/2").is_duplicate
-        assert detector.check(gallery(71), "https://a.example/3").kind == "exact"
+    told_apart(gallery(71), gallery(72))
 
 
 @pytest.mark.parametrize(
@@ -120,48 +128,37 @@ def test_the_title_is_that_of_the_page(body: str) -> None:
 def test_products_of_a_shop_that_has_one_title_for_all_pages_are_told_apart() -> None:
     """The h1 names the product, and the price stands behind it, far from the text that all have in common."""
     blurb = marked(paragraphs(65, 3, 30))
-    products = [
-        ("Black tops", "30.00"),
-        ("Ladies' watch", "98.00"),
-        ("Lady shoe", "49.00"),
-        ("Lady shoe", "52.50"),
-    ]
-    with Detector.open() as detector:
-        for number, (name, price) in enumerate(products):
-            body = f"<h1>{name}</h1><p>€{price}</p><div class=tags>{LINKS}</div><h2>Description</h2>{blurb}"
-            found = extracted(page(body, "Fine things for everybody"))
-            assert name in found.title
-            assert price in found.details
-            assert detector.add(found, url=f"https://shop.example/{number}").kind not in ("exact", "near")
+    products = []
+    for name, price in (("Black tops", 30), ("Ladies' watch", 98), ("Lady shoe", 49), ("Lady shoe", 52)):
+        body = f"<h1>{name}</h1><p>€{price}.50</p><div class=tags>{LINKS}</div><h2>Description</h2>{blurb}"
+        products.append(extracted(page(body, "Fine things for everybody")))
+        assert name in products[-1].title
+        assert f"€{price}.50" in products[-1].details
+    told_apart(*products)
 
 
 def test_products_without_an_article_differ_in_lines_that_are_no_part_of_the_text() -> None:
     """Of a blurb that is too short for an article, and a few values, only the blurb is found as text."""
     blurb = f"<p>{sentence(random.Random(66), 52)[:170]}</p>"
-    with Detector.open() as detector:
-        for number, (colour, size) in enumerate((("Black, blue", "S, M"), ("Golden", "L"))):
-            values = (
-                f"<h2>Lady shoe</h2><h3>€49.00</h3>{blurb}<div>Colour: {colour}</div><div>Size: {size}</div>"
-            )
-            body = f"<h1>Lady shoe</h1>{values}<div class=tags>{LINKS}</div>{FOOTER}"
-            found = extracted(page(body, "Fine things for everybody"))
-            assert {"€49.00", f"Colour: {colour}", f"Size: {size}"} <= {*found.details.split("\n")}
-            assert not detector.add(found, url=f"https://shop.example/{number}").is_duplicate
+    products = []
+    for colour, size in (("Black, blue", "S, M"), ("Golden", "L")):
+        values = f"<h2>Lady shoe</h2><h3>€49.00</h3>{blurb}<div>Colour: {colour}</div><div>Size: {size}</div>"
+        body = f"<h1>Lady shoe</h1>{values}<div class=tags>{LINKS}</div>{FOOTER}"
+        products.append(extracted(page(body, "Fine things for everybody")))
+        assert {"€49.00", f"Colour: {colour}", f"Size: {size}"} <= {*products[-1].details.split("\n")}
+    told_apart(*products)
 
 
 def test_headings_that_are_links_name_the_entries_of_a_list() -> None:
     """Page by page a shop lists other things, over one text that all pages of the list have."""
     text = marked(paragraphs(67, 6, 60))
-    with Detector.open() as detector:
-        for number in range(3):
-            names = [name[:-1] for name in paragraphs(number + 68, 5, 6)]
-            entries = "".join(
-                f"<div><h2><a href=x>{name}</a></h2><span>€19.99</span></div>" for name in names
-            )
-            found = extracted(page(f"<h1>Shop</h1>{entries}{text}", "Fine things for everybody"))
-            assert {*names} <= {*found.details.split("\n")}
-            assert not detector.add(found, url=f"https://shop.example/page/{number}").is_duplicate
-        assert detector.check(found, url="https://shop.example/?page=2").kind == "exact"
+    found = []
+    for seed in range(68, 71):
+        names = [name[:-1] for name in paragraphs(seed, 5, 6)]
+        entries = "".join(f"<div><h2><a href=x>{name}</a></h2><span>€19.99</span></div>" for name in names)
+        found.append(extracted(page(f"<h1>Shop</h1>{entries}{text}", "Fine things for everybody")))
+        assert {*names} <= {*found[-1].details.split("\n")}
+    told_apart(*found)
 
 
 def test_short_lines_under_the_headline_are_details() -> None:
@@ -192,10 +189,7 @@ def test_links_to_documents_are_short_lines_of_the_main_text() -> None:
     assert month("may", ".tar.gz").details.split("\n")[0] == "Minutes of day 0 may0.tar.gz"
     for ends in (".html", ".jpg", "?file=a.pdf"):
         assert not month("may", ends).details
-    with Detector.open() as detector:
-        assert detector.add(may, "https://town.example/may").kind == "unique"
-        assert detector.add(june, "https://town.example/june").kind == "template"
-        assert detector.add(may, "https://town.example/may?print=1").kind == "exact"
+    told_apart(may, june)
 
 
 def test_a_comparison_in_a_script_is_no_tag_that_takes_the_page_along() -> None:
@@ -233,10 +227,9 @@ def many_items(dice: random.Random) -> str:
 
 @pytest.mark.parametrize("body", [lyrics, few_letters, without_stops, many_items])
 def test_what_all_pages_of_a_site_have_is_never_all_of_the_text(body: Callable[[random.Random], str]) -> None:
-    with Detector.open() as detector:
-        for number in range(3):
-            text = extracted(f"<html><body>{body(random.Random(number))}</body></html>")
-            assert detector.add(text, f"https://a.example/{number}").kind == "unique"
+    told_apart(
+        *(extracted(f"<html><body>{body(random.Random(number))}</body></html>") for number in range(3))
+    )
 
 
 WORDS = st.sampled_from(
@@ -352,13 +345,9 @@ def test_posts_of_a_forum_that_are_called_comments_are_the_text_where_there_is_n
 def test_short_notes_under_one_title_and_introduction_are_all_kept(form: str, intro_words: int) -> None:
     """Nothing else tells the pages apart: no headline, no numbers, no short lines."""
     intro = f"<p>{sentence(random.Random(1), intro_words)}</p>"
-    with Detector.open() as detector:
-        for number in range(6):
-            note = f"<p>{sentence(random.Random(number + 2), 70)}</p>"
-            text = extracted(page("<h1>The Site</h1>" + form.format(intro=intro, note=note), "The Site"))
-            verdict = detector.add(text, f"https://a.example/{number}")
-            assert not verdict.is_duplicate, verdict
-        assert detector.check(text, "https://a.example/again").is_duplicate
+    notes = (f"<p>{sentence(random.Random(seed), 70)}</p>" for seed in range(2, 8))
+    bodies = ("<h1>The Site</h1>" + form.format(intro=intro, note=note) for note in notes)
+    told_apart(*(extracted(page(body, "The Site")) for body in bodies))
 
 
 def listing(names: list[str], intro: str) -> str:
@@ -374,10 +363,7 @@ def test_all_that_a_page_shows_counts_where_its_text_is_a_small_part_of_that() -
     assert one.text == other.text == intro
     assert first[11] in one.details
     assert second[11] not in one.details
-    with Detector.open() as detector:
-        assert detector.add(one, url="https://a.example/music").kind == "unique"
-        assert detector.check(other, url="https://a.example/music/page/2").kind == "template"
-        assert detector.check(one, url="https://a.example/music?session=1").kind == "exact"
+    told_apart(one, other)
 
 
 def test_all_that_a_page_without_an_article_shows_counts() -> None:
@@ -389,10 +375,7 @@ def test_all_that_a_page_without_an_article_shows_counts() -> None:
         return extracted(page(f"<div><table>{rows}</table></div><div>{notes}</div>", title="Lists"))
 
     assert listed(61).text == listed(62).text
-    with Detector.open() as detector:
-        for seed in (61, 62, 63):
-            assert not detector.add(listed(seed), f"https://a.example/list/{seed}").is_duplicate
-        assert detector.check(listed(62), "https://a.example/list/62?from=menu").kind == "exact"
+    told_apart(*map(listed, (61, 62, 63)))
 
 
 def entry(name: str, texts: list[str], classes: str = "post") -> str:
@@ -407,10 +390,7 @@ def test_teasers_of_a_page_without_a_headline_are_what_it_lists() -> None:
         listed = "".join(entry(text[:40], [text]) for text in paragraphs(seed, 14, 30))
         return extracted(page(note + listed, title="Archive of documents"))
 
-    with Detector.open() as detector:
-        assert detector.add(archive(92), "https://a.example/documents").kind == "unique"
-        assert not detector.check(archive(93), "https://a.example/documents/page/2").is_duplicate
-        assert detector.check(archive(92), "https://a.example/documents/page/1").kind == "exact"
+    told_apart(archive(92), archive(93))
 
 
 def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() -> None:
@@ -422,21 +402,19 @@ def test_entries_that_the_text_leaves_out_count_if_they_are_most_of_the_prose() 
 
     first, one, other = paragraphs(30, 4, 60), paragraphs(31, 5, 60), paragraphs(32, 5, 60)
     assert listed(first + one).text == listed(first + other).text == "\n".join(first)
-    with Detector.open() as detector:
-        assert detector.add(listed(first + one), url="https://a.example/tag/1").kind == "unique"
-        assert not detector.check(listed(first + other), url="https://a.example/tag/2").is_duplicate
-        assert detector.check(listed(first + one), url="https://a.example/tag/3").kind == "exact"
+    told_apart(listed(first + one), listed(first + other))
 
 
 def test_menu_and_foot_are_no_text_of_a_page_that_has_no_article() -> None:
     menu = "".join(f"<div>{text[:24]}</div>" for text in paragraphs(40, 10, 12))
     foot = "".join(f"<p>{text[:50]}</p>" for text in paragraphs(41, 24, 20))
-    with Detector.open() as detector:
-        for number in range(4):
-            own = "".join(f"<tr><td><a href=x>{text}</a></td></tr>" for text in paragraphs(number + 42, 2, 3))
-            body = f"<div class=menu>{menu}</div><table>{own}</table><div class=foot>{foot}</div>"
-            verdict = detector.add(extracted(page(body, title="Lists")), f"https://a.example/list/{number}")
-            assert not verdict.is_duplicate, verdict
+
+    def listed(seed: int) -> MainText:
+        own = "".join(f"<tr><td><a href=x>{text}</a></td></tr>" for text in paragraphs(seed, 2, 3))
+        body = f"<div class=menu>{menu}</div><table>{own}</table><div class=foot>{foot}</div>"
+        return extracted(page(body, title="Lists"))
+
+    told_apart(*map(listed, range(42, 46)))
 
 
 COUNTRIES = [sentence(random.Random(f"country {number}"), 1)[:-1] for number in range(240)]
@@ -453,11 +431,12 @@ def test_what_a_form_offers_to_choose_from_is_not_its_text(kind: str) -> None:
     assert LABELS[0] in found
     assert LABELS[11] in found
     assert COUNTRIES[7] not in found
-    with Detector.open() as detector:
-        for site, seed in (("a", 49), ("b", 50)):
-            own = "".join(f"<p><label>{text[:40]}</label></p>" for text in paragraphs(seed, 12, 12))
-            text = extracted(page(f"<form>{own}{choices}</form>", title=f"Write to {site}"))
-            assert detector.add(text, f"https://{site}-site.com/").kind == "unique"
+
+    def form(seed: int) -> MainText:
+        own = "".join(f"<p><label>{text[:40]}</label></p>" for text in paragraphs(seed, 12, 12))
+        return extracted(page(f"<form>{own}{choices}</form>", title=f"Write to {seed}"))
+
+    told_apart(form(49), form(50), site="https://site-{}.com/")
 
 
 def test_what_stands_under_the_headline_counts_behind_a_line_that_runs_over_all_pages() -> None:
@@ -479,10 +458,7 @@ def test_a_headline_that_is_a_link_to_the_site_does_not_name_the_page(home: str,
         for tag in ("Ships", "Cranes")
     )
     assert (one.title, other.title) == ("Ships : The Harbour Site", "Cranes : The Harbour Site")
-    with Detector.open() as detector:
-        detector.add(one, url="https://a.example/tag/ships")
-        assert not detector.check(other, url="https://a.example/tag/cranes").is_duplicate
-        assert detector.check(one, url="https://a.example/tag/ships?page=1").kind == "exact"
+    told_apart(one, other)
 
 
 @pytest.mark.parametrize("name", ["Rook", "Tower of the western wall"])
@@ -498,10 +474,7 @@ def test_the_section_of_a_page_is_not_its_title(name: str, entry: str) -> None:
         )
 
     assert name in piece(name).title
-    with Detector.open() as detector:
-        assert detector.add(piece(name), "https://a-site.com/1").kind == "unique"
-        assert detector.add(piece("Bishop"), "https://a-site.com/2").kind == "template"
-        assert detector.add(piece(name), "https://a-site.com/1?print").kind == "exact"
+    told_apart(piece(name), piece("Bishop"))
     # The title of a thread may be a link to itself.
     thread = f"<title>{TITLE} - The forum</title><body><div><a href=x>{TITLE}</a></div>{marked(OWN)}</body>"
     assert extracted(thread).title == TITLE
@@ -511,22 +484,16 @@ def test_pages_of_lines_alone_are_told_apart_by_a_few_of_them() -> None:
     dice = random.Random(7)
     links = [f"<td>{sentence(dice, 3).rstrip('.')}</td>" for _ in range(18)]
 
-    def notice(name: str) -> str:
+    def notice(name: str, below: str = "Details as a file") -> MainText:
         frame = "".join(f"<tr>{row}</tr>" for row in links)
-        body = f"<table>{frame}</table><p>{name}</p><p>Details as a file</p>"
-        return f"<html><head><title>The Town of Harbour</title></head><body>{body}</body></html>"
+        return extracted(page(f"<table>{frame}</table><p>{name}</p><p>{below}</p>", "The Town of Harbour"))
 
+    name = "Road works on northern bridges until June"
+    others = "Tests for new drivers every Friday evening", "Water prices rise where meters are old"
+    told_apart(*map(notice, (name, *others)))
     with Detector.open() as detector:
-        names = (
-            "Road works on northern bridges until June",
-            "Tests for new drivers every Friday evening",
-            "Water prices rise where meters are old",
-        )
-        for number, name in enumerate(names):
-            verdict = detector.add(extracted(notice(name)), f"https://town.example/{number}")
-            assert not verdict.is_duplicate, name
-        again = extracted(notice(names[0]).replace("Details as a file", "File"))
-        assert detector.check(again, "https://town.example/print").is_duplicate
+        detector.add(notice(name), "https://town.example/1")
+        assert detector.check(notice(name, "File"), "https://town.example/print").is_duplicate
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +18,7 @@ from scrapy_neardup.matching.counters import (
     SiteCounter,
     TitleCounter,
 )
+from tests.audit.corpora import text
 
 FIRST = "https://first.example/"
 SHOP = "https://shop.example/"
@@ -122,30 +121,19 @@ def test_one_title_under_many_urls_is_one_and_no_title_counts_for_nothing() -> N
     assert not any(met(TitleCounter(), *[(TERMS, bytes(2))] * 20))
 
 
-@pytest.fixture(autouse=True)
-def _seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The seed of an index, which borderline pairs depend on, is the same in each run."""
-    monkeypatch.setattr("secrets.randbits", random.Random(1).getrandbits)
-
-
-def prose(seed: int, count: int) -> str:
-    rng = random.Random(seed)
-    return " ".join("".join(rng.choices("abcdefghiklmnoprstu", k=6)) for _ in range(count))
-
-
 @pytest.mark.parametrize(("pages", "sites", "most"), [(40, 1, 3), (60, 60, 3)])
 @pytest.mark.parametrize("share", [0.9, 0.8, 0.7])
 def test_pages_in_numbers_keep_few_of_another_site_s_out(
     pages: int, sites: int, most: int, share: float
 ) -> None:
-    terms = prose(0, 300)
+    terms = text(0, 300)
     with Detector.open() as detector:
         for number in range(pages):
-            page = MainText(f"{terms}\n{prose(2000 + number, 190)}", title=prose(4000 + number, 4))
+            page = MainText(f"{terms}\n{text(2000 + number, 190)}", title=text(4000 + number, 4))
             detector.add(page, f"https://evil-{number % sites}.com/{number}")
         own = int(300 / share) - 300
         for number in range(1, 80):
-            page = MainText(f"{prose(number, own)}\n{terms}", title=prose(1000 + number, 4))
+            page = MainText(f"{text(number, own)}\n{terms}", title=text(1000 + number, 4))
             most -= detector.add(page, f"{SHOP}{number}").is_duplicate
     assert most >= 0
 
@@ -153,7 +141,7 @@ def test_pages_in_numbers_keep_few_of_another_site_s_out(
 def test_a_site_that_prints_many_stories_of_another_repeats_each() -> None:
     with Detector.open() as detector:
         for number in range(1, 13):
-            story = MainText(prose(number, 300), title=prose(1000 + number, 4))
+            story = MainText(text(number, 300), title=text(1000 + number, 4))
             assert detector.add(story, f"{FIRST}{number}").kind == "unique"
-            copy = MainText(f"{story.text}\n{prose(0, 60)}", title=prose(2000 + number, 4))
+            copy = MainText(f"{story.text}\n{text(0, 60)}", title=text(2000 + number, 4))
             assert detector.add(copy, f"{SHOP}{number}").kind == "near"
