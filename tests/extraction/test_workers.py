@@ -12,24 +12,22 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import scrapy_neardup
-from scrapy_neardup.extraction import Page, Workers, load_extractor
+from scrapy_neardup.extraction import Extraction, Page, Workers, load_extractor
 from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.helpers.kept_servers import KeptServer
 
 from .hostile import ENGLISH, article, spanning_table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MB = 1 << 20
 ROOT = Path(scrapy_neardup.__file__).parents[1]
@@ -58,41 +56,31 @@ def extract(html, url):
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the module of an extractor."""
-    folder = tmp_path_factory.mktemp("extractor")
+Pool = Callable[..., Workers]
+
+
+@pytest.fixture
+def pool(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+    """Make pools of one process of the obedient extractor, unless something else is asked for."""
+    folder = tmp_path_factory.getbasetemp() / "extractor"  # one for all tests, so that they share a server
+    folder.mkdir(exist_ok=True)
     (folder / "obedient.py").write_text(OBEDIENT)
-    return folder
-
-
-@pytest.fixture
-def obedient(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.syspath_prepend(folder)
-    return "obedient.extract"
+    usual = {"processes": 1, "timeout": 1.0, "memory": 256 * MB, "server": KeptServer}
+    with ExitStack() as opened:
 
+        def make(extractor: str = "obedient.extract", **options: Any) -> Workers:
+            return opened.enter_context(closing(Workers(Fingerprinter(), extractor, **(usual | options))))
 
-@pytest.fixture
-def pool() -> Iterator[Callable[..., Workers]]:
-    opened: list[Workers] = []
-
-    def make(
-        extractor: str, *, processes: int = 1, timeout: float = 1.0, memory: int = 256 * MB, **options: Any
-    ) -> Workers:
-        options = {"server": KeptServer, **options}
-        workers = Workers(
-            Fingerprinter(), extractor, processes=processes, timeout=timeout, memory=memory, **options
-        )
-        opened.append(workers)
-        return workers
-
-    yield make
-    for workers in opened:
-        workers.close()
+        yield make
 
 
 def page(body: str | bytes, content_type: str | None = "text/html") -> Page:
     return Page(body.encode() if isinstance(body, str) else body, "http://a/", content_type)
+
+
+def answer(workers: Workers, body: str | bytes, source: str = "") -> Extraction:
+    return workers.submit(page(body), source).result(60)
 
 
 def pids(workers: Workers) -> list[int]:
@@ -122,19 +110,17 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_signature_is_that_of_the_extracted_text(pool: Callable[..., Workers]) -> None:
+def test_signature_is_that_of_the_extracted_text(pool: Pool) -> None:
     html = article(ENGLISH)
-    result = pool("trafilatura", timeout=10).submit(page(html)).result(60)
-    text = load_extractor("trafilatura")(html, None)
-    assert text is not None
-    assert result.signature == Fingerprinter().signature(text)
+    result = answer(pool("trafilatura", timeout=10), html)
+    assert result.signature == Fingerprinter().signature(load_extractor("trafilatura")(html, None) or "")
     assert result.reason is None
     assert 0 < result.seconds < 10
 
 
-def test_spanning_table_ends_in_time_while_others_are_served(pool: Callable[..., Workers]) -> None:
+def test_spanning_table_ends_in_time_while_others_are_served(pool: Pool) -> None:
     workers = pool("trafilatura", processes=2, timeout=3)
-    assert workers.submit(page(article(ENGLISH))).result(60).reason is None
+    assert answer(workers, article(ENGLISH)).reason is None
     started = time.monotonic()
     hanging = workers.submit(page(spanning_table()))
     for number in range(10):
@@ -150,68 +136,59 @@ def test_spanning_table_ends_in_time_while_others_are_served(pool: Callable[...,
     [("sleep 1000", "timeout"), ("stuck", "timeout"), ("segv", "crash"), ("kill", "crash"), ("exit", "crash"),
      ("sysexit", "crash"), ("eat 2000", "memory"), ("raise it", "failed"), ("print", None)],
 )  # fmt: skip
-def test_trouble_of_one_page_is_its_own(
-    pool: Callable[..., Workers], obedient: str, order: str, reason: str | None
-) -> None:
-    workers = pool(obedient)
-    workers.submit(page("warm")).result(60)
+def test_trouble_of_one_page_is_its_own(pool: Pool, order: str, reason: str | None) -> None:
+    workers = pool()
+    answer(workers, "warm")
     started = time.monotonic()
-    trouble = workers.submit(page(order))
-    after = workers.submit(page("fine"))
+    trouble, after = workers.submit(page(order)), workers.submit(page("fine"))
     assert trouble.result(5).reason == reason
     assert time.monotonic() - started < 2
     assert after.result(5).reason is None
     assert len(pids(workers)) == 1
 
 
-def test_a_source_of_slow_pages_gets_less_time_for_each_and_quick_ones_pass(
-    pool: Callable[..., Workers], obedient: str
-) -> None:
+def test_a_source_of_slow_pages_gets_less_time_for_each_and_quick_ones_pass(pool: Pool) -> None:
     """An archive of many small bombs would hold an audit up for the time limit with each."""
-    workers = pool(obedient, timeout=3)
-    workers.submit(page("warm")).result(60)
+    workers = pool(timeout=3)
+    answer(workers, "warm")
     started = time.monotonic()
     answers = [workers.submit(page(f"sleep 10{number}"), "a.warc") for number in range(10)]
-    assert {answer.result(60).reason for answer in answers} == {"timeout"}
+    assert {each.result(60).reason for each in answers} == {"timeout"}
     assert time.monotonic() - started < 15  # of 30
-    assert None in {workers.submit(page(f"quick {n}"), "a.warc").result(60).reason for n in range(3)}
-    assert workers.submit(page("sleep 1"), "b.warc").result(60).reason is None
+    assert None in {answer(workers, f"quick {n}", "a.warc").reason for n in range(3)}
+    assert answer(workers, "sleep 1", "b.warc").reason is None
 
 
-def test_body_over_the_memory_limit_is_that_page_s_trouble(
-    pool: Callable[..., Workers], obedient: str
-) -> None:
-    workers = pool(obedient, timeout=10, memory=32 * MB)
-    assert workers.submit(page(b"x" * (100 * MB))).result(60).reason == "memory"
-    assert workers.submit(page("fine")).result(60).reason is None
+def test_body_over_the_memory_limit_is_that_page_s_trouble(pool: Pool) -> None:
+    workers = pool(timeout=10, memory=32 * MB)
+    assert answer(workers, b"x" * (100 * MB)).reason == "memory"
+    assert answer(workers, "fine").reason is None
 
 
-def test_worker_that_has_grown_is_replaced(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient, memory=200 * MB)
+def test_worker_that_has_grown_is_replaced(pool: Pool) -> None:
+    workers = pool(memory=200 * MB)
     for number in range(8):
-        assert workers.submit(page(f"hoard {40 + number}")).result(60).reason is None
+        assert answer(workers, f"hoard {40 + number}").reason is None
 
 
-def test_idle_worker_and_server_may_be_killed(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient, server=ForkServer)
-    assert workers.submit(page("one")).result(60).reason is None
+def test_idle_worker_and_server_may_be_killed(pool: Pool) -> None:
+    workers = pool(server=ForkServer)
+    assert answer(workers, "one").reason is None
     kill(pids(workers)[0])
-    assert workers.submit(page("two")).result(60).reason is None
+    assert answer(workers, "two").reason is None
     server_process = workers._server._process
     assert server_process is not None
     server_process.kill()
     server_process.wait()
     kill(pids(workers)[0])
-    first, second = (workers.submit(page(body)).result(60).reason for body in ("three", "four"))
+    first, second = (answer(workers, body).reason for body in ("three", "four"))
     assert second is None
     assert first in (None, "crash")  # the end of the server may be noticed with the page in hand
 
 
-def test_a_server_that_stands_still_is_replaced(
-    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workers = pool(obedient, server=ForkServer)
-    assert workers.submit(page("one")).result(60).reason is None
+def test_a_server_that_stands_still_is_replaced(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = pool(server=ForkServer)
+    assert answer(workers, "one").reason is None
     first = workers._server._process
     assert first is not None
     with monkeypatch.context() as patch:
@@ -219,14 +196,14 @@ def test_a_server_that_stands_still_is_replaced(
         os.kill(first.pid, signal.SIGSTOP)
         kill(pids(workers)[0])
         # The end of the worker may be noticed with the page in hand.
-        assert "crash" in {workers.submit(page(body)).result(60).reason for body in ("two", "three")}
-    assert [workers.submit(page(body)).result(60).reason for body in ("four", "five")][1] is None
+        assert "crash" in {answer(workers, body).reason for body in ("two", "three")}
+    assert [answer(workers, body).reason for body in ("four", "five")][1] is None
     assert workers._server._process is not first
 
 
-def test_same_body_is_extracted_once(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient)
-    first = workers.submit(page("one")).result(60)
+def test_same_body_is_extracted_once(pool: Pool) -> None:
+    workers = pool()
+    first = answer(workers, "one")
     again = workers.submit(page("one"))
     assert again.done()
     assert (again.result().signature, again.result().seconds) == (first.signature, 0)
@@ -235,30 +212,19 @@ def test_same_body_is_extracted_once(pool: Callable[..., Workers], obedient: str
     assert other.signature != first.signature
 
 
-def test_results_are_bounded(
-    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_are_bounded(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_neardup.extraction.workers.MAX_RESULTS", 3)
-    workers = pool(obedient)
-    for number in range(10):
-        workers.submit(page(f"fine {number}")).result(60)
-    assert len(workers._results) == 3
-    assert workers.submit(page("fine 9")).done()
-    assert not workers.submit(page("fine 0")).done()
-
-
-def test_long_texts_are_not_kept_with_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_neardup.extraction.workers.MAX_CHARACTERS", len(article(ENGLISH)))
-    options: dict[str, Any] = {"processes": 1, "timeout": 10, "memory": 256 * MB, "keep_text": True}
-    with closing(Workers(Fingerprinter(), "plain", **options)) as workers:
-        for times, kept in ((1, True), (9, False)):
-            body = page(article(ENGLISH, times=times))
-            assert workers.submit(body).result(60).text is not None
-            assert workers.submit(body).done() is kept
+    workers = pool("plain", keep_text=True, timeout=10)
+    bodies = [article(f"{ENGLISH} {number}", times=1) for number in range(10)]
+    bodies.insert(8, article(ENGLISH, times=9))  # too long to be kept
+    assert all(answer(workers, body).text is not None for body in bodies)
+    kept = [workers.submit(page(body)).done() for body in reversed(bodies)]
+    assert kept[:5] == [True, True, False, True, False]
 
 
-def test_submit_from_many_threads(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient, processes=2)
+def test_submit_from_many_threads(pool: Pool) -> None:
+    workers = pool(processes=2)
     expected = {"fine": None, "raise": "failed", "segv": "crash"}
 
     def submit(thread: int) -> list[bool]:
@@ -272,22 +238,22 @@ def test_submit_from_many_threads(pool: Callable[..., Workers], obedient: str) -
         assert all(ok for answers in threads.map(submit, range(8)) for ok in answers)
 
 
-def test_pools_leave_nothing_behind(pool: Callable[..., Workers], obedient: str) -> None:
+def test_pools_leave_nothing_behind(pool: Pool) -> None:
     def descriptors() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
     before, threads = descriptors(), threading.active_count()
     for number in range(3):
-        workers = pool(obedient, processes=2, server=ForkServer)
-        assert workers.submit(page(f"segv {number}")).result(60).reason == "crash"
+        workers = pool(processes=2, server=ForkServer)
+        assert answer(workers, f"segv {number}").reason == "crash"
         workers.close()
     assert descriptors() == before
     assert threading.active_count() == threads
 
 
-def test_close_is_quick_and_answers_what_waits(pool: Callable[..., Workers], obedient: str) -> None:
-    workers = pool(obedient, processes=2, timeout=60, server=ForkServer)
-    workers.submit(page("warm")).result(60)
+def test_close_is_quick_and_answers_what_waits(pool: Pool) -> None:
+    workers = pool(processes=2, timeout=60, server=ForkServer)
+    answer(workers, "warm")
     assert wait_until(lambda: len(pids(workers)) == 2)
     processes = [*pids(workers), workers._server._process.pid]  # type: ignore[union-attr]
     futures = [workers.submit(page(f"sleep 50{number}")) for number in range(6)]
@@ -295,8 +261,8 @@ def test_close_is_quick_and_answers_what_waits(pool: Callable[..., Workers], obe
     started = time.monotonic()
     workers.close()
     assert time.monotonic() - started < 5  # of 50 that the pages would have taken
-    assert [future.result(0).reason for future in futures] == ["crash"] * 6
-    assert {future.result(0).detail for future in futures} == {"the workers were closed"}
+    results = [future.result(0) for future in futures]
+    assert [(each.reason, each.detail) for each in results] == [("crash", "the workers were closed")] * 6
     assert wait_until(lambda: all(map(gone, processes)))
     assert workers.submit(page("late")).result(0).reason == "crash"
     assert workers.submit(page("warm")).result(0).reason is None
@@ -317,55 +283,39 @@ def test_a_server_whose_crawl_ends_before_it_says_what_to_do_ends_in_silence() -
 
 
 @pytest.mark.parametrize("timeout", [1e7, 1e300])
-def test_a_time_limit_may_be_longer_than_the_system_can_wait(
-    pool: Callable[..., Workers], obedient: str, timeout: float
-) -> None:
-    workers = pool(obedient, timeout=timeout)
-    assert workers.submit(page("a")).result(60).signature is not None
-    assert workers.submit(page("b")).result(60).signature is not None
+def test_a_time_limit_may_be_longer_than_the_system_can_wait(pool: Pool, timeout: float) -> None:
+    workers = pool(timeout=timeout)
+    assert [answer(workers, body).reason for body in "ab"] == [None, None]
 
 
-def test_whatever_keeps_a_server_from_starting_is_answered(
-    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
+def no_memory(_: Connection) -> None:
+    raise MemoryError
+
+
+def no_thread(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "what", "detail"),
+    [
+        (sys, "executable", None, "could be started"),  # as in some programs that embed Python
+        (threading.Thread, "start", no_thread, "can't start new thread"),
+        (Connection, "recv", no_memory, "MemoryError()"),
+    ],
+)
+def test_whatever_fails_here_is_answered_and_the_pool_goes_on(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, where: object, name: str, what: object, detail: str
 ) -> None:
-    workers = pool(obedient, server=ForkServer)
+    workers = pool(processes=2, server=ForkServer)
+    if where is Connection:  # at once it would be no worker that answers
+        assert answer(workers, "a").reason is None
     with monkeypatch.context() as patch:
-        patch.setattr(sys, "executable", None)  # as in some programs that embed Python
-        result = workers.submit(page("a")).result(60)
+        patch.setattr(where, name, what)
+        result = answer(workers, "b")
         assert result.reason == "crash"
-        assert "could be started" in (result.detail or "")
-    assert workers.submit(page("b")).result(60).signature is not None
-
-
-def test_whatever_an_answer_leads_to_the_pool_goes_on(
-    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    workers = pool(obedient)
-    assert workers.submit(page("a")).result(60).signature is not None
-    with monkeypatch.context() as patch:
-
-        def no_memory(_: Connection) -> None:
-            raise MemoryError
-
-        patch.setattr(Connection, "recv", no_memory)
-        result = workers.submit(page("b")).result(60)
-        assert (result.reason, result.detail) == ("crash", "MemoryError()")
-    assert workers.submit(page("c")).result(60).signature is not None
-
-
-def test_a_pool_without_threads_answers_and_tries_again(
-    pool: Callable[..., Workers], obedient: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    workers = pool(obedient, processes=2)
-    with monkeypatch.context() as patch:
-        patch.setattr(threading.Thread, "start", fail)
-        result = workers.submit(page("a")).result(60)
-        assert result.reason == "crash"
-        assert "can't start new thread" in (result.detail or "")
-    assert workers.submit(page("b")).result(60).signature is not None
+        assert detail in (result.detail or "")
+    assert answer(workers, "c").reason is None
 
 
 # Scripts as users write them: no ``if __name__ == "__main__"``.
@@ -379,8 +329,18 @@ print(workers.submit(Page(b"fine", "http://a/", None)).result(60).reason, flush=
 """
 
 
-def environment(*folders: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [ROOT, *folders]))}
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def ran(folder: Path, *command: str, given: str = "") -> str:
+    """Run Python in *folder*, to which it says nothing but what it prints; return that."""
+    done = subprocess.run(
+        [sys.executable, *command], input=given, cwd=folder, env=environment(), capture_output=True,
+        text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+    return done.stdout
 
 
 @pytest.mark.parametrize("how", ["file", "stdin", "-c", "-m"])
@@ -389,43 +349,23 @@ def test_unguarded_script_runs_once(tmp_path: Path, how: str) -> None:
     script = SCRIPT.format(extractor="obedient.extract", timeout=5) + "workers.close()\n"
     (tmp_path / "crawl.py").write_text(script)
     command = {"file": ["crawl.py"], "stdin": ["-"], "-c": ["-c", script], "-m": ["-m", "crawl"]}[how]
-    done = subprocess.run(
-        [sys.executable, *command], input=script if how == "stdin" else "", cwd=tmp_path, env=environment(),
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert (done.stdout, done.stderr, done.returncode) == ("main\nNone\n", "", 0)
+    assert ran(tmp_path, *command, given=script if how == "stdin" else "") == "main\nNone\n"
 
 
 def test_script_that_forgets_to_close_ends(tmp_path: Path) -> None:
-    script = (
-        SCRIPT.format(extractor="plain", timeout=5) + "print(*[worker.pid for worker in workers._workers])\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert done.stderr == ""
-    assert wait_until(lambda: all(gone(int(pid)) for pid in done.stdout.split("\n")[2].split()))
+    script = SCRIPT.format(extractor="plain", timeout=5) + "print(*[each.pid for each in workers._workers])\n"
+    processes = ran(tmp_path, "-c", script).split("\n")[2].split()
+    assert wait_until(lambda: all(gone(int(pid)) for pid in processes))
 
 
 def test_daemonic_process_may_crawl(tmp_path: Path) -> None:
-    (tmp_path / "task.py").write_text(
-        f"def run():\n    exec({SCRIPT.format(extractor='plain', timeout=5)!r})\n"
-    )
+    script = SCRIPT.format(extractor="plain", timeout=5)
+    (tmp_path / "task.py").write_text(f"def run():\n    exec({script!r})\n")
     script = (
         "import multiprocessing as mp, task\nif __name__ == '__main__':\n"
         "    p = mp.get_context('fork').Process(target=task.run, daemon=True); p.start(); p.join(30)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, env=environment(), capture_output=True, text=True,
-        timeout=60,
-        check=True,
-    )  # fmt: skip
-    assert (done.stdout, done.stderr) == ("main\nNone\n", "")
+    assert ran(tmp_path, "-c", script) == "main\nNone\n"
 
 
 WATCHED = (
@@ -446,47 +386,37 @@ except KeyboardInterrupt:
 )
 
 
-@pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], list[int]]]]:
-    (tmp_path / "obedient.py").write_text(OBEDIENT)
-    started: list[subprocess.Popen[str]] = []
-
-    def start(*, busy: int, timeout: float) -> tuple[subprocess.Popen[str], list[int]]:
-        script = WATCHED.format(extractor="obedient.extract", timeout=timeout, busy=busy)
-        process = subprocess.Popen(
-            [sys.executable, "-c", script], cwd=tmp_path, env=environment(), text=True,
-            start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        started.append(process)
+@contextmanager
+def watched(folder: Path, busy: int, timeout: float) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """Start a crawl with so many busy workers; yield it and the processes that it has started."""
+    (folder / "obedient.py").write_text(OBEDIENT)
+    script = WATCHED.format(extractor="obedient.extract", timeout=timeout, busy=busy)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], cwd=folder, env=environment(), text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
-        return process, [int(pid) for pid in lines[2].split()]
-
-    yield start
-    for process in started:
+        yield process, [int(pid) for pid in lines[2].split()]
+    finally:
         process.kill()
         process.communicate()
 
 
 @pytest.mark.parametrize("busy", [0, 1, 2])
-def test_ctrl_c_reaches_the_crawl_only(
-    watched: Callable[..., tuple[subprocess.Popen[str], list[int]]], busy: int
-) -> None:
-    process, processes = watched(busy=busy, timeout=60)
-    time.sleep(0.2)
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=10)
-    assert (out, err) == ("closed\n", "")
-    assert wait_until(lambda: all(map(gone, processes)))
+def test_ctrl_c_reaches_the_crawl_only(tmp_path: Path, busy: int) -> None:
+    with watched(tmp_path, busy, timeout=60) as (process, processes):
+        time.sleep(0.2)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=10) == ("closed\n", "")
+        assert wait_until(lambda: all(map(gone, processes)))
 
 
 @pytest.mark.parametrize("busy", [0, 2])
-def test_no_process_outlives_a_killed_crawl(
-    watched: Callable[..., tuple[subprocess.Popen[str], list[int]]], busy: int
-) -> None:
-    process, processes = watched(busy=busy, timeout=1.5)
-    assert len(processes) == 3
-    process.kill()
-    assert process.communicate(timeout=10)[1] == ""
-    assert wait_until(lambda: all(map(gone, processes)), 4)
+def test_no_process_outlives_a_killed_crawl(tmp_path: Path, busy: int) -> None:
+    with watched(tmp_path, busy, timeout=1.5) as (process, processes):
+        assert len(processes) == 3
+        process.kill()
+        assert process.communicate(timeout=10)[1] == ""
+        assert wait_until(lambda: all(map(gone, processes)), 4)
