@@ -1,12 +1,14 @@
-"""Work in children of this process: what they return, or how they died."""
+"""Work in children of this process: what they return, how they died, and some that are killed."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import pickle
 import signal
 import sys
+import time
 import traceback
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,3 +68,32 @@ def _be_child(work: Callable[[], Any], writing: int, seconds: int) -> None:
         sys.stderr.flush()
     finally:
         os._exit(0)
+
+
+class Child:
+    """A fork of this process that does *work*, silently, until it is killed."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.pid = os.fork()
+        if not self.pid:
+            with contextlib.suppress(BaseException):
+                nothing = os.open(os.devnull, os.O_RDWR)
+                for number in range(3):
+                    os.dup2(nothing, number)
+                work()
+                os._exit(0)
+            os._exit(1)
+
+    def kill(self) -> bool:
+        """Kill it; returns whether it was still at work."""
+        os.kill(self.pid, signal.SIGKILL)
+        return os.WIFSIGNALED(os.waitpid(self.pid, 0)[1])
+
+    def killed_after(self, seconds: float) -> bool:
+        """Kill it after so many *seconds*, unless it ends before; returns whether it was killed."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if os.waitpid(self.pid, os.WNOHANG)[0]:
+                return False
+            time.sleep(0.002)
+        return self.kill()

@@ -6,11 +6,8 @@ import asyncio
 import sys
 import threading
 import time
-from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 import scrapy_neardup
 
@@ -46,8 +43,6 @@ class LoopWatch:
 
     def __init__(self) -> None:
         self.holds: list[Hold] = []
-        #: How long each call lasted, in seconds, and when it began.
-        self.lasted = array("d")
         self._began: float | None = None
         self._looks: list[str] = []
         self._stop = threading.Event()
@@ -68,7 +63,6 @@ class LoopWatch:
             finally:
                 lasted = time.perf_counter() - watch._began
                 watch._began = None
-                watch.lasted.append(lasted)
                 if lasted > LOOKED_AT:
                     inside = [look for look in looks if look]
                     share = len(inside) / max(len(looks), 1)
@@ -88,16 +82,6 @@ class LoopWatch:
     def held_by_package(self, seconds: float) -> list[Hold]:
         """Return the calls in which the thread was busy with the package for longer than that."""
         return [hold for hold in self.holds if hold.busy * hold.share > seconds]
-
-    def percentile(self, share: float, part: slice = slice(None)) -> float:
-        """Return how long the longest calls last, but for a *share* in percent of the time they take.
-
-        What something that happens meanwhile has to wait for depends on the time that calls take, not on how
-        many there are.
-        """
-        lasted = np.sort(np.array(self.lasted[part] or [0.0], float))
-        taken = np.cumsum(lasted)
-        return float(lasted[np.searchsorted(taken, taken[-1] * share / 100)])
 
     def _look(self) -> None:
         while not self._stop.wait(NEXT_LOOK):

@@ -26,14 +26,11 @@ def fingerprint_index(form: Form, count: int) -> Path:
     return path
 
 
-def crawl_index(form: Form, count: int, extractor: str = "") -> Path:
-    """Return the folder of an index as a crawl has it after *count* pages, with default settings.
-
-    *extractor* is the identity of what made the texts.
-    """
-    path = form.folder / f"pages-{count}{extractor and '-extracted'}"
+def crawl_index(form: Form, count: int) -> Path:
+    """Return the folder of an index as a crawl has it after *count* pages, with default settings."""
+    path = form.folder / f"pages-{count}"
     if not path.exists():
-        with Detector.open(path, extractor=extractor) as detector:
+        with Detector.open(path) as detector:
             for start in range(0, count, CHUNK):
                 some = inputs.documents(detector.index.header, min(CHUNK, count - start), seed=start + 1)
                 detector.index.add(some)

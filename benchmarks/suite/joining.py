@@ -9,6 +9,7 @@ import numpy as np
 
 from scrapy_neardup.audit.pairs import near_pairs
 
+from .batching import by_faiss, codes
 from .measuring import Finding, Goal, interleave, timed
 
 if TYPE_CHECKING:
@@ -29,14 +30,9 @@ def measure(form: Form) -> Iterator[Finding]:
 
 
 def join(form: Form, size: int) -> Iterator[Finding]:
-    import faiss
-
     stored = fingerprints(size)
     probes = stored[: max(2, 10**8 // size)]
-    codes = stored.view(np.uint8).reshape(-1, 8)
-    sample = codes[: SAMPLE if size < 10**7 else SAMPLE // 10]
-    peer = faiss.IndexBinaryMultiHash(64, 4, 16)
-    faiss.omp_set_num_threads(1)
+    sample = codes(stored[: SAMPLE if size < 10**7 else SAMPLE // 10])
 
     def scan() -> list[NDArray[np.int64]]:
         return [np.flatnonzero(np.bitwise_count(stored ^ each) <= 3) for each in probes]
@@ -46,7 +42,7 @@ def join(form: Form, size: int) -> Iterator[Finding]:
 
     ours()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    peer.add(codes)
+    peer = by_faiss(stored)
     tasks = {
         "ours": ours,
         "brute": lambda: timed(scan) / len(probes) * size / 2,  # each pair once

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torture.disk import Disk, cuts
+from torture.exercises.power import Disk, cuts
 from torture.shim import NAME, OPEN, SYNC, TRUNCATE, WRITE, Call
 
 WORLD = Path("/world")

@@ -12,9 +12,9 @@ import pytest
 from scrapy_neardup.index import MemoryIndex
 from tests.index.conformance import HEADER
 from torture.children import isolated
+from torture.exercises.faults import Trial
+from torture.exercises.model import Model, Wrong
 from torture.kills.index import promised
-from torture.model import Model, Wrong
-from torture.workloads import Trial
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 from scrapy_neardup.index.lmdb.writer import Memtable
 from tests.index.redis_server import running
 from torture.exercises import races
-from torture.model import Wrong
+from torture.exercises.model import Wrong
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hostile pages and texts, through a crawl, items, `query` and an audit."""
+"""Hostile pages and texts, through a crawl, items and an audit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import random
 import subprocess
-import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,7 @@ LASTED = 2.0
 UNPACKED_BY_SCRAPY = ("https://compressed-",)
 #: Characters of the text of an item.
 ITEM = 300_000
-#: Seconds that a command may take for all the pages.
+#: Seconds that an audit may take for all the pages.
 COMMAND_SECONDS = 150.0
 
 
@@ -82,7 +81,7 @@ def run(seed: int, folder: Path) -> Round:
     answers = crawl(urls, pages.__getitem__, {**ITEMS, "DOWNLOAD_MAXSIZE": 20_000_000}, item=_item)
     _judge(outcome, answers, urls, list(ordinary), "items: ")
     outcome.counts["hostile items"] += len(hostile)
-    _ask(outcome, folder, pages)
+    _audit(outcome, folder, pages)
     return outcome
 
 
@@ -134,53 +133,28 @@ def _judge(outcome: Round, crawled: Crawled, urls: list[str], ordinary: list[str
     mine = {name: count for name, count in crawled.errors.items() if "/extract/" not in name}
     if mine:
         outcome.violations.append(f"{what}the package counts {mine}")
-    seconds = max(crawled.waits.values(), default=0.0)
     outcome.counts["pages over a limit, passed unjudged"] += sum(crawled.errors.values())
-    print(
-        what,
-        crawled.errors,
-        f"longest wait {seconds:.2f} s, loop {crawled.loop.percentile(99) * 1000:.0f} ms",
-    )
 
 
-def _ask(outcome: Round, folder: Path, pages: dict[str, Answer]) -> None:
-    """Ask the index about all pages, and audit them, by commands."""
+def _audit(outcome: Round, folder: Path, pages: dict[str, Answer]) -> None:
+    """Audit all pages by the command; note if it crashes or hangs."""
     files = folder / "files" / "www.hostile.example"
     files.mkdir(parents=True)
     for number, answer in enumerate(pages.values()):
         (files / f"{number}.html").write_bytes(answer.body)
-    names = [str(path) for path in sorted(files.iterdir())]
-    limit = ("--set", f"NEARDUP_EXTRACT_TIMEOUT={LIMIT}")
-    asked = _command(outcome, "query", str(folder / "index"), *names, "--json", *limit)
-    if asked is not None and len(json.loads(asked)) < len(pages) // 2:
-        outcome.violations.append(f"query answers for {len(json.loads(asked))} of {len(pages)} pages")
-    audited = _command(outcome, "audit", str(files.parent), "--out", str(folder / "audit"), "--json", *limit)
-    if audited is not None:
-        summary = json.loads(audited)
-        print("audit", summary)
-    outcome.counts["hostile files audited"] += len(pages)
-
-
-def _command(outcome: Round, name: str, *arguments: str) -> str | None:
-    """Run a command; note if it crashes or hangs. Return what it printed, None if it failed."""
-    started = time.monotonic()
+    command = [*COMMAND, "audit", str(files.parent), "--out", str(folder / "audit"), "--json"]
+    command += ["--set", f"NEARDUP_EXTRACT_TIMEOUT={LIMIT}"]
     try:
-        done = subprocess.run(
-            [*COMMAND, name, *arguments],
-            check=False,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=COMMAND_SECONDS,
-        )
+        done = subprocess.run(command, check=False, capture_output=True, timeout=COMMAND_SECONDS)
     except subprocess.TimeoutExpired:
-        outcome.violations.append(f"{name} hung for {time.monotonic() - started:.0f} s")
-        return None
-    if done.returncode not in (0, 3) or "Traceback" in done.stderr:
-        outcome.violations.append(f"{name} ended with {done.returncode}: {done.stderr[-300:]}")
-        return None
-    print(name, done.returncode, f"{time.monotonic() - started:.1f} s", done.stderr[-200:])
-    return done.stdout
+        outcome.violations.append(f"audit hung for {COMMAND_SECONDS:.0f} s")
+        return
+    errors = done.stderr.decode("utf-8", "replace")
+    if done.returncode not in (0, 3) or "Traceback" in errors:
+        outcome.violations.append(f"audit ended with {done.returncode}: {errors[-300:]}")
+    else:
+        json.loads(done.stdout)
+    outcome.counts["hostile files audited"] += len(pages)
 
 
 EXERCISE = Exercise(
@@ -188,7 +162,7 @@ EXERCISE = Exercise(
     promise="A page that hangs, kills, bloats or confuses what reads it reaches its callback within the "
     "limit and a second, its items are kept, and the package holds the event loop for no longer than 50 ms.",
     how="Pages by 40 makers with parameters drawn by chance, ordinary ones between them, through a crawl "
-    "with each extractor in turn, as items, and through `query` and `audit`.",
+    "with each extractor in turn, as items, and through `audit`.",
     run=run,
     seconds=45,
     share=1.5,

@@ -6,7 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 from torture.exercise import Exercise, Round
-from torture.kills.child import BUDGET
+from torture.kills import BUDGET
 from torture.kills.index import commands, writers
 from torture.kills.pages import audits, crawls
 from torture.kills.server import server

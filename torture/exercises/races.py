@@ -25,7 +25,7 @@ from tests.index.conformance import HEADER, LOOKUPS, documents, urls_of
 from tests.index.redis_server import running, server_program
 from tests.index.small import SMALL
 from torture.exercise import Exercise, Round, in_time
-from torture.model import Wrong
+from torture.exercises.model import Wrong
 from torture.scheduler import Scheduler, SharedFile
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import check
 from tests.index.adder import add
 from tests.index.small import HEADER, SMALL, documents, note_of
-from torture.children import isolated
+from torture.children import Child, isolated
 from torture.exercise import Round, in_time
 
-from .child import BUDGET, Child
+from . import BUDGET
 
 if TYPE_CHECKING:
     import random

@@ -15,10 +15,10 @@ from scrapy_neardup.audit import audit
 from scrapy_neardup.index.lmdb.commands import check
 from scrapy_neardup.matching.records import find_urls
 from tests.promises.site import Site, story
-from torture.children import isolated
+from torture.children import Child, isolated
 from torture.exercise import Round, busy, in_time
 
-from .child import BUDGET, Child
+from . import BUDGET
 
 if TYPE_CHECKING:
     import random

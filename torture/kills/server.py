@@ -13,10 +13,10 @@ from scrapy_neardup.index import open_index
 from scrapy_neardup.index.redis.index import find_problems
 from tests.index.redis_server import RedisServer, server_program
 from tests.index.small import HEADER, documents
-from torture.children import isolated
+from torture.children import Child, isolated
 from torture.exercise import Round, in_time
 
-from .child import BUDGET, Child
+from . import BUDGET
 from .index import missing
 
 if TYPE_CHECKING:
