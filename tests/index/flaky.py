@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     Hook = Callable[[str], None]
 
 OPEN = lmdb.open
+#: The methods of environments and transactions that have a hook.
+METHODS = {"begin", "get", "put", "delete", "cursor", "set_mapsize", "copyfd", "reader_check", "info", "sync"}
 
 
 class Hooked:
-    """What LMDB has made, with a hook before the methods named."""
-
-    METHODS: dict[str, type[Hooked] | None] = {}
+    """An environment or a transaction of LMDB, with hooks before its calls."""
 
     def __init__(self, real: Any, flaky: Flaky) -> None:
         self._real = real
@@ -27,14 +27,13 @@ class Hooked:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._real, name)
-        if name not in self.METHODS:
+        if name not in METHODS:
             return method
 
         def call(*arguments: Any, **options: Any) -> Any:
             self._flaky.call(f"{name} write" if options.get("write") else name)
             made = method(*arguments, **options)
-            kind = self.METHODS[name]
-            return made if kind is None else kind(made, self._flaky)
+            return Hooked(made, self._flaky) if name == "begin" else made
 
         return call
 
@@ -43,32 +42,13 @@ class Hooked:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *more: object) -> Any:
-        if kind is None and isinstance(self, Transaction):
-            try:
+        try:
+            if kind is None:
                 self._flaky.call("commit")
-            except BaseException as error:
-                self._real.__exit__(type(error), error, None)
-                raise
+        except BaseException as error:
+            self._real.__exit__(type(error), error, None)
+            raise
         return self._real.__exit__(kind, *more)
-
-
-class Cursor(Hooked):
-    pass
-
-
-class Transaction(Hooked):
-    METHODS = {"get": None, "put": None, "delete": None, "cursor": Cursor}
-
-
-class Environment(Hooked):
-    METHODS = {
-        "begin": Transaction,
-        "set_mapsize": None,
-        "copyfd": None,
-        "reader_check": None,
-        "info": None,
-        "sync": None,
-    }
 
 
 class Flaky:
@@ -76,7 +56,6 @@ class Flaky:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.hook: Hook | None = None
-        self.opened = 0
         patch.setattr(lmdb, "open", self._open)
 
     def call(self, name: str) -> None:
@@ -85,14 +64,10 @@ class Flaky:
 
     def _open(self, *arguments: Any, **options: Any) -> Any:
         self.call("open")
-        self.opened += 1
-        return Environment(OPEN(*arguments, **options), self)
+        return Hooked(OPEN(*arguments, **options), self)
 
-    def once(self, number: int, action: Callable[[], None], *names: str) -> list[str]:
-        """Have *action* done before call *number* of those with *names*, then no more.
-
-        Returns the calls so far.
-        """
+    def once(self, number: int, error: Exception, *names: str) -> list[str]:
+        """Have *error* raised by call *number* of those with *names*, once; returns the calls so far."""
         calls: list[str] = []
 
         def hook(name: str) -> None:
@@ -100,7 +75,16 @@ class Flaky:
                 calls.append(name)
                 if len(calls) == number + 1:
                     self.hook = None
-                    action()
+                    raise error
 
         self.hook = hook
         return calls
+
+    def always(self, error: Exception, *names: str) -> None:
+        """Have *error* raised by all calls with *names* from now on."""
+
+        def hook(name: str) -> None:
+            if name in names:
+                raise error
+
+        self.hook = hook

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 from scrapy_neardup.index import Documents, Header
 from scrapy_neardup.index.lmdb.environment import Tuning
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
+from tests.index.conformance import reserve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from scrapy_neardup.index import LmdbIndex
 
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL)), (("time", "<u4"), ("tag", "<u8")))
 SMALL = Tuning(
@@ -33,10 +36,33 @@ def note_of(url: str) -> bytes:
     return url.encode() * (int(url[1:]) % 40)
 
 
-def documents(fingerprints: Sequence[int], urls: Sequence[str], time: int = 0) -> Documents:
+def documents(fingerprints: Sequence[int], urls: Sequence[str], written: int = 0) -> Documents:
     """Documents with a fingerprint, a key made of the URL, which is ``u`` and a number, and a note of it."""
     keys = np.array([fingerprints, [int(url[1:]) for url in urls]], np.uint64).reshape(2, len(urls))
     records = np.zeros(len(urls), HEADER.dtype)
-    records["time"] = time
+    records["time"] = written
     records["tag"] = keys[0] ^ keys[1]
     return Documents(keys, records, list(urls), [note_of(url) for url in urls])
+
+
+def numbered(numbers: Sequence[int], written: int = 0) -> Documents:
+    """Documents of the URLs ``u`` and each of *numbers*, whose fingerprints are not near each other."""
+    return documents([number * 7919 for number in numbers], [f"u{number}" for number in numbers], written)
+
+
+def store(index: LmdbIndex, *numbers: int) -> None:
+    """Reserve and confirm documents u1, u2 ..."""
+    for number in numbers:
+        reserve(index, documents([number], [f"u{number}"])).confirm()
+
+
+def has(index: LmdbIndex, number: int) -> bool:
+    matches = index.search(1, np.array([number], np.uint64))
+    return index.fetch(matches.document).urls == [f"u{number}"]
+
+
+def wait(until: Callable[[], object], seconds: float = 30) -> None:
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.005)

@@ -15,11 +15,12 @@ from scrapy_neardup.index.lmdb.commands import compact, describe, opened, requir
 from scrapy_neardup.index.lmdb.directory import DATA
 from scrapy_neardup.index.lmdb.snapshot import live_documents, reading
 
-from .flaky import Flaky
-from .small import HEADER, SMALL, documents
+from .small import HEADER, SMALL, documents, numbered
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from .flaky import Flaky
 
 
 @pytest.fixture
@@ -56,8 +57,7 @@ def test_what_is_in_it(tmp_path: Path) -> None:
     """Two runs and a log; a document of each is removed."""
     with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
         for start, stop in ((0, 40), (40, 58), (58, 65)):
-            numbers = range(start, stop)
-            index.add(documents([number * 7919 for number in numbers], [f"u{n}" for n in numbers]))
+            index.add(numbered(range(start, stop)))
         index.discard([0, 64])
         index.flush()
     found = describe(tmp_path)
@@ -75,8 +75,7 @@ COUNT, REMOVED = 100, {*range(8, 16), 20, *range(96, 100)}
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "index"
     with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
-        numbers = range(COUNT)
-        index.add(documents([number * 7919 for number in numbers], [f"u{n}" for n in numbers], time=7))
+        index.add(numbered(range(COUNT), 7))
         index.discard(sorted(REMOVED))
         index.flush()
     return path
@@ -122,11 +121,8 @@ def test_it_is_refused_while_others_use_the_index(path: Path) -> None:
         compact(path)
 
 
-def test_a_copy_that_fails_leaves_all_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
-        raise lmdb.DiskError("full")
-
-    Flaky(monkeypatch).once(0, fail, "copyfd")
+def test_a_copy_that_fails_leaves_all_as_it_was(path: Path, flaky: Flaky) -> None:
+    flaky.once(0, lmdb.DiskError("full"), "copyfd")
     with pytest.raises(IndexUnavailable, match=r"cannot be compacted \(full\): free space on its disk"):
         compact(path)
     assert not (path / "data.mdb.new").exists()

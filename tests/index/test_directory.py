@@ -10,6 +10,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import lmdb
 import numpy as np
@@ -27,8 +28,10 @@ from scrapy_neardup.index.lmdb.directory import (
 )
 from scrapy_neardup.index.lmdb.environment import Environment
 
-from .flaky import Flaky
-from .small import HEADER, documents
+from .small import HEADER, documents, numbered
+
+if TYPE_CHECKING:
+    from .flaky import Flaky
 
 
 @pytest.fixture
@@ -37,15 +40,14 @@ def path(tmp_path: Path) -> Path:
     where = tmp_path / "index"
     with closing(LmdbIndex(where, HEADER)) as index:
         for start in range(0, 500, 100):
-            numbers = range(start, start + 100)
-            index.add(documents([number * 7 for number in numbers], [f"u{number}" for number in numbers]))
+            index.add(numbered(range(start, start + 100)))
         index.compact()
     return where
 
 
-def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, flaky: Flaky) -> None:
     """Else a power cut could leave a note beside a file without a header, which is refused as truncated."""
-    flaky, calls = Flaky(monkeypatch), []
+    calls: list[tuple[str, bool]] = []
     flaky.hook = lambda call: calls.append((call, (tmp_path / "index.json").exists()))
     LmdbIndex(tmp_path, HEADER).close()
     flaky.hook = None
@@ -222,10 +224,8 @@ def test_a_file_whose_last_pages_were_never_written_gets_its_length(
     LmdbIndex(tmp_path, HEADER).close()
 
 
-def test_others_that_open_or_close_it_at_the_same_moment_are_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    flaky, tries = Flaky(monkeypatch), [0]
+def test_others_that_open_or_close_it_at_the_same_moment_are_waited_for(tmp_path: Path, flaky: Flaky) -> None:
+    tries = [0]
 
     def busy(call: str) -> None:
         tries[0] += call == "open"

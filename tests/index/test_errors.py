@@ -20,13 +20,13 @@ from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR
 from scrapy_neardup.index.lmdb.layout import number_key
 from tests.index.conformance import reserve
 
-from .consistency import check
-from .flaky import Flaky
-from .small import HEADER, SMALL, documents
+from .small import HEADER, SMALL, documents, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from .flaky import Flaky
 
 CALLS = ("begin", "begin write", "get", "put", "delete", "cursor", "copyfd")
 KINDS = (lmdb.Error, lmdb.DiskError, lmdb.MapFullError, lmdb.CorruptedError, lmdb.BadTxnError)
@@ -49,6 +49,11 @@ def discard(index: LmdbIndex) -> None:
     index.flush()
 
 
+def read(index: LmdbIndex) -> object:
+    with index.reading() as reader:
+        return [*reader.blocks(0, 100)]
+
+
 def fails(use: Callable[[], Any]) -> bool:
     """Whether *use* raises an error of ours, which is one sentence with a remedy."""
     said = ""
@@ -68,11 +73,11 @@ USES: dict[str, Callable[[LmdbIndex], Any]] = {
     "search": search,
     "confirm": confirm,
     "add": lambda index: index.add(documents([1], ["u36"])),
-    "load": lambda index: index.add(documents(range(40), [f"u{n}" for n in range(50, 90)])),
+    "load": lambda index: index.add(numbered(range(50, 90))),
     "discard": discard,
     "compact": lambda index: index.compact(),
     "gauges": lambda index: index.gauges(),
-    "reading": check,
+    "reading": read,
     "check": lambda index: list(problems(index)),
 }
 
@@ -82,42 +87,31 @@ def path(tmp_path: Path) -> Path:
     """An index with a run, a log, and a removed document of each."""
     path = tmp_path / "index"
     with closing(LmdbIndex(path, HEADER, tuning=TUNING)) as index:
-        index.add(documents(range(25), [f"u{n}" for n in range(25)]))
+        index.add(numbered(range(25)))
         index.compact()
-        index.add(documents(range(25, 30), [f"u{n}" for n in range(25, 30)]))
+        index.add(numbered(range(25, 30)))
         index.discard([2, 26])
         index.flush()
     return path
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_only_our_errors_come_out_of_an_index(
-    path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_only_our_errors_come_out_of_an_index(path: Path, flaky: Flaky, error: Exception) -> None:
     """Raised by each call of LMDB, once and for a while; afterwards the index is as good as before."""
-    flaky = Flaky(monkeypatch)
-
-    def fail(name: str) -> None:
-        if name in CALLS:
-            raise error
-
-    def fail_once() -> None:
-        raise error
-
     raised = 0
     index = LmdbIndex(path, HEADER, tuning=TUNING)
     for use in USES.values():
         for persistently in (True, False):
             if persistently:
-                flaky.hook = fail
+                flaky.always(error, *CALLS)
             else:
-                flaky.once(1, fail_once, *CALLS)
+                flaky.once(1, error, *CALLS)
             raised += fails(lambda use=use: use(index))
             flaky.hook = None
     index.flush()
     assert {f"u{number}" for number in range(30)} - {"u2", "u26", "u1"} <= {*search(index)}
     assert list(problems(index)) == []
-    flaky.hook = fail
+    flaky.always(error, *CALLS)
     raised += fails(index.close)
     if raised == 0:
         assert isinstance(error, lmdb.MapFullError)
@@ -134,18 +128,11 @@ def test_only_our_errors_come_out_of_an_index(
     [*ERRORS, OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EMFILE, "Too many open files")],
     ids=lambda error: type(error).__name__,
 )
-def test_only_our_errors_come_out_of_opening(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_only_our_errors_come_out_of_opening(tmp_path: Path, flaky: Flaky, error: Exception) -> None:
     """Of a new index and of a scratch index, at each call of LMDB; afterwards the directory can be used."""
-    flaky = Flaky(monkeypatch)
-
-    def fail() -> None:
-        raise error
-
     for path in (tmp_path / "index", None):
         for number in range(40):
-            calls = flaky.once(number, fail, "open", "set_mapsize", *CALLS)
+            calls = flaky.once(number, error, "open", "set_mapsize", *CALLS)
             fails(lambda path=path: LmdbIndex(path, HEADER, tuning=TUNING).close())
             if len(calls) <= number:
                 break

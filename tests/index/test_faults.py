@@ -27,45 +27,16 @@ from scrapy_neardup.index.lmdb.writer import Memtable, append
 from tests.index.conformance import reserve
 
 from .consistency import check
-from .flaky import Flaky
-from .small import HEADER, SMALL, documents
+from .small import HEADER, SMALL, documents, has, numbered, store, wait
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    from .flaky import Flaky
 
 PAGE = 4096
 ROOT = Path(__file__).parents[2]
 HASTY = Tuning(group_seconds=0.0, commit_retry_seconds=0.01, upkeep_retry_seconds=0.01, backlog_documents=10)
-
-
-def store(index: LmdbIndex, *numbers: int) -> None:
-    """Reserve and confirm documents u1, u2 ..."""
-    for number in numbers:
-        new = documents([number], [f"u{number}"])
-        reserve(index, new).confirm()
-
-
-def has(index: LmdbIndex, number: int) -> bool:
-    matches = index.search(1, np.array([number], np.uint64))
-    return index.fetch(matches.document).urls == [f"u{number}"]
-
-
-def wait(until: Callable[[], object], seconds: float = 30) -> None:
-    end = time.monotonic() + seconds
-    while not until():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.005)
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[LmdbIndex]:
-    with closing(LmdbIndex(tmp_path / "index", HEADER)) as index:
-        yield index
-
-
-@pytest.fixture
-def flaky(monkeypatch: pytest.MonkeyPatch) -> Flaky:
-    return Flaky(monkeypatch)
 
 
 @pytest.fixture
@@ -87,13 +58,6 @@ def script(body: str, *arguments: object) -> subprocess.Popen[str]:
     )
 
 
-def run(body: str, *arguments: object) -> str:
-    with script(body, *arguments) as process:
-        output, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    return output + errors
-
-
 FULL_DISK = """
 import resource
 index = LmdbIndex(Path(sys.argv[1]), HEADER)
@@ -111,24 +75,19 @@ except IndexUnavailable as error:
     print("flush:", error)
 gauges = index.gauges()
 assert gauges["degraded"] == 1 and gauges["documents"] == 3100 and gauges["backlog"] > 2000, gauges
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+wait(lambda: not index.gauges()["backlog"])
+gauges = index.gauges()
+assert gauges["degraded"] == 0 and gauges["forgotten"] == 0, gauges
+index.close()
 """
 
 
 @pytest.mark.slow
 def test_full_disk_recovers(tmp_path: Path) -> None:
-    output = run(
-        FULL_DISK
-        + """
-resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-wait(lambda: not index.gauges()["backlog"])
-gauges = index.gauges()
-assert gauges["degraded"] == 0 and gauges["forgotten"] == 0, gauges
-index.flush()
-check(index)
-index.close()
-""",
-        tmp_path,
-    )
+    with script(FULL_DISK, tmp_path) as process:
+        output = "".join(process.communicate(timeout=60))
+    assert process.returncode == 0, output
     assert "changes cannot be written" in output
     assert output.count("cannot be written to the index") == 1
     assert output.count("the crawl goes on") == 1  # logged once, by the handler of last resort
@@ -197,9 +156,6 @@ def test_a_document_removed_during_its_commit(
         assert [has(again, number) for number in (1, 2)] == [False, True]
 
 
-# Fork
-
-
 def in_child(index: LmdbIndex, answers: Any) -> None:
     new = documents([5], ["u5"])
     for action in (
@@ -260,9 +216,6 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
         check(index)
 
 
-# Other processes
-
-
 STOPPED = """
 index = LmdbIndex(Path(sys.argv[1]), HEADER)
 def work(transaction):
@@ -312,20 +265,16 @@ def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path) -> None:
     assert not index._writer._thread.is_alive()
 
 
-# A limit on address space
-
-
 def test_a_file_that_outgrows_its_map(tmp_path: Path) -> None:
     """Refused with the remedy; searches go on, and all does once it is opened with more room."""
     tuning = replace(SMALL, map_bytes=1 << 20)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         stored, told = 0, ""
         while not told:
-            numbers = range(stored, stored + 10)
             try:
-                index.add(documents(numbers, [f"u{n}" for n in numbers]))
+                index.add(numbered(range(stored, stored + 10)))
                 stored += 10
-            except IndexUnavailable as error:
+            except IndexUnavailable as error:  # noqa: PERF203
                 told = str(error)
         assert "ulimit -v" in told
         assert stored > 100
@@ -335,9 +284,6 @@ def test_a_file_that_outgrows_its_map(tmp_path: Path) -> None:
         store(index, 10**6)
         index.flush()
         assert list(problems(index)) == []
-
-
-# Dead and idle processes
 
 
 READER = """
@@ -376,9 +322,6 @@ def test_other_processes_do_not_keep_pages_for_long(tmp_path: Path, killed: bool
         check(index)
 
 
-# Removing what another process has written
-
-
 def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While something keeps it at an older view, what the commit sees decides, not what was known before."""
     tuning = replace(SMALL, group_seconds=0.0)
@@ -396,7 +339,7 @@ def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pyt
         assert [has(index, number) for number in (1, 2, 3)] == [True, False, True]
         assert index.gauges()["documents"] == 2
         assert list(problems(index)) == []
-        index.add(documents([4, 5, 6], ["u4", "u5", "u6"]))  # 5 was never given before
+        index.add(numbered([4, 5, 6]))  # 5 was never given before
         assert has(index, 6)
         assert has(index, 5)
 
@@ -412,9 +355,6 @@ def test_a_commit_whose_number_shows_before_it_can_be_seen_is_not_missed(tmp_pat
         append(environment, documents([], []), [0])  # as that process does
         assert environment.last_transaction() == number + 1
         assert index.gauges()["documents"] == 0
-
-
-# Use
 
 
 def test_the_same_path_is_one_index(tmp_path: Path) -> None:

@@ -15,12 +15,12 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 
 from .consistency import check
-from .flaky import Flaky
-from .small import HEADER, SMALL, documents
-from .test_faults import has, store, wait
+from .small import HEADER, SMALL, documents, has, store, wait
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from .flaky import Flaky
 
 #: Nothing is due by the time that has passed.
 PATIENT = replace(SMALL, group_seconds=60.0)
@@ -75,14 +75,7 @@ def test_a_long_log_is_flushed(documents_in_log: int, runs: int, tmp_path: Path)
         check(index)
 
 
-@pytest.fixture
-def flaky(monkeypatch: pytest.MonkeyPatch) -> Flaky:
-    return Flaky(monkeypatch)
-
-
-def fail(call: str) -> None:
-    if call == "put":
-        raise lmdb.DiskError("full")
+FULL = lmdb.DiskError("full")
 
 
 def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(tmp_path: Path, flaky: Flaky) -> None:
@@ -91,7 +84,7 @@ def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(tmp_path: P
         index.add(documents([50], ["u50"]))
         store(index, 1, 2)
         index.discard([0])
-        flaky.hook = fail
+        flaky.always(FULL, "put")
         for tries in (1, 2):  # each flush tries at once, however long the next try by itself is away
             with pytest.raises(
                 IndexUnavailable,
@@ -110,7 +103,7 @@ def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(tmp_path: P
 def test_a_commit_that_has_failed_is_tried_again_by_itself(tmp_path: Path, flaky: Flaky) -> None:
     tuning = replace(SMALL, group_seconds=0.0, commit_retry_seconds=0.02, upkeep_retry_seconds=0.04)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
-        flaky.hook = fail
+        flaky.always(FULL, "put")
         store(index, 1)
         wait(lambda: index.gauges()["commit_errors"] > 2)
         assert has(index, 1)
@@ -124,7 +117,7 @@ def test_closing_tries_again_and_says_what_is_lost(tmp_path: Path, flaky: Flaky,
     tuning = replace(PATIENT, closing_seconds=30.0 if comes_back else 0.3, commit_retry_seconds=0.05)
     index = LmdbIndex(tmp_path, HEADER, tuning=tuning)
     store(index, 1, 2)
-    flaky.hook = fail
+    flaky.always(FULL, "put")
     with ThreadPoolExecutor(1) as pool:
         closed = pool.submit(index.close)
         if comes_back:

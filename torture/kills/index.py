@@ -38,7 +38,7 @@ def writers(dice: random.Random, folder: Path, outcome: Round) -> None:
         for number in range(dice.randint(2, 8)):
             first += 1_000_000
             log = folder / f"{batch}-{number}"
-            children.append((Child(partial(add, path, first, str(log), "mixed")), log))
+            children.append((Child(partial(add, path, first, log)), log))
         # Only after seconds there is something that was neither flushed nor confirmed just now.
         time.sleep(4 if batch % 12 == 11 else dice.choice((0, 0.02, 0.1, 0.4)) * dice.random())
         for child, log in children:
