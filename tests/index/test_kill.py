@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
+from torture.kills.child import Child
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import opened
@@ -17,7 +18,6 @@ from scrapy_neardup.index.lmdb.layout import key_run
 from scrapy_neardup.index.lmdb.snapshot import reading
 from torture.exercise import Round
 from torture.kills import index as kills
-from torture.kills.child import Child
 
 from .adder import add
 from .consistency import check
