@@ -87,7 +87,8 @@ def markdown(title: str, findings: Sequence[Finding]) -> Iterator[str]:
             notes.append(each.note)
         mark = f" ({notes.index(each.note) + 1})" if each.note else ""
         yield f"| {' | '.join([work + mark, *rest])} |"
-    yield ""
+    if notes:
+        yield ""
     for place, note in enumerate(notes, 1):
         yield f"{place}. {note}"
     yield ""
