@@ -21,7 +21,7 @@ from scrapy_neardup.index.lmdb.layout import (
 )
 from scrapy_neardup.index.search import Entries
 
-from .small import HEADER, SMALL, documents
+from .small import HEADER, SMALL, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,10 +37,8 @@ if TYPE_CHECKING:
 
 def fill(index: LmdbIndex, start: int, stop: int) -> None:
     """Add documents in small commits, and now and then forget the one before."""
-    dice = random.Random(start)
     for first in range(start, stop, 5):
-        numbers = range(first, min(first + 5, stop))
-        added = index.add(documents([dice.getrandbits(64) for _ in numbers], [f"u{n}" for n in numbers]))
+        added = index.add(numbered(range(first, min(first + 5, stop))))
         if first % 3 == 0:
             index.discard(added[:1].tolist())
             index.flush()
@@ -50,10 +48,9 @@ def fill(index: LmdbIndex, start: int, stop: int) -> None:
 def path(tmp_path: Path) -> Path:
     """An index with runs of several partitions, removed documents in them, and a log that is not flushed."""
     with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-        dice = random.Random(1)
-        bulk = index.add(documents([dice.getrandbits(64) for _ in range(100)], [f"u{n}" for n in range(100)]))
+        index.add(numbered(range(100)))
         fill(index, 100, 128)
-        index.discard(bulk[::40].tolist())
+        index.discard([0, 40, 80])
         index.flush()
         with index.reading() as reader:
             assert len(reader.state.runs) > 1

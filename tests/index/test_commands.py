@@ -11,7 +11,7 @@ import pytest
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import check as problems
-from scrapy_neardup.index.lmdb.commands import compact, describe, opened, require_index
+from scrapy_neardup.index.lmdb.commands import compact, describe, opened
 from scrapy_neardup.index.lmdb.directory import DATA
 from scrapy_neardup.index.lmdb.snapshot import live_documents, reading
 
@@ -21,24 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .flaky import Flaky
-
-
-@pytest.fixture
-def two(tmp_path: Path) -> Path:
-    two = tmp_path / "index"
-    with closing(LmdbIndex(two, HEADER)) as index:
-        index.add(documents([1, 2], ["u1", "u2"]))
-    return two
-
-
-def test_a_file_that_is_gone_or_empty_beside_its_note(two: Path) -> None:
-    (two / DATA).write_bytes(b"")
-    with pytest.raises(IndexCorrupted, match="it is missing or empty and should hold 2 documents"):
-        require_index(two)
-    (two / DATA).unlink()
-    with pytest.raises(IndexCorrupted, match="it is missing or empty and should hold 2 documents"):
-        require_index(two)
-    assert not (two / DATA).exists()
 
 
 @pytest.mark.parametrize("content", [None, b"", bytes(4096), b"something else"])

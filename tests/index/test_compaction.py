@@ -12,20 +12,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.compaction import due_for_merge, maintain
+from scrapy_neardup.index.lmdb.compaction import due_for_merge, maintain, write
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import Run, State, number_key, partition_key, read_state
 from scrapy_neardup.index.lmdb.writer import append
 
 from .consistency import check
-from .small import HEADER, SMALL, documents
+from .small import HEADER, SMALL, numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from scrapy_neardup.index import Documents
-
 
 #: No log is so long that it is flushed without being asked to.
 BY_HAND = replace(SMALL, flush_documents=100_000)
@@ -64,46 +61,31 @@ def test_a_run_is_written_again_once_more_than_a_quarter_of_it_was_removed(
     removed: int, again: bool, tmp_path: Path
 ) -> None:
     with closing(LmdbIndex(tmp_path, HEADER, tuning=BY_HAND)) as index:
-        index.add(documents(range(100), [f"u{number}" for number in range(100)]))
+        index.add(numbered(range(100)))
         index.compact()
-        with index.reading() as reader:
-            before = reader.state.runs
+        before = state(index._environment).runs
         index.discard(range(removed))
         index.flush()
         for _ in maintain(index._environment, HEADER, wait=True):
             pass
-        with index.reading() as reader:
-            (run,) = reader.state.runs
-            assert ((run,) != before) == again
-            assert run.documents == (100 - removed if again else 100)
+        (run,) = state(index._environment).runs
+        assert ((run,) != before) == again
+        assert run.documents == (100 - removed if again else 100)
         assert index.gauges()["documents"] == 100 - removed
 
 
 TIME = 1_700_000_000
-#: Nothing is flushed or merged unless a test does it.
-TUNING = replace(SMALL, flush_documents=1 << 20)
-
-
-def fill(path: Path) -> None:
-    """Runs of 160, 40 and 16 documents, each later than the one before, and a log."""
-    loading = replace(SMALL, flush_documents=16)
-    with closing(LmdbIndex(path, HEADER, tuning=loading)) as index:
-        for start, stop in ((0, 160), (160, 200), (200, 216), (216, 220)):
-            numbers = range(start, stop)
-            some = documents([n * 7919 for n in numbers], [f"u{n}" for n in numbers])
-            some.records["time"] = [TIME + n for n in numbers]
-            index.add(some)
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> Iterator[Environment]:
-    fill(tmp_path)
-    with closing(Environment(tmp_path, TUNING)) as environment:
-        assert [(run.start, run.stop) for run in state(environment).runs] == [
-            (0, 160),
-            (160, 200),
-            (200, 216),
-        ]
+    """Runs of 160, 40 and 16 documents, each later than the one before, and a log."""
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
+        for start, stop in ((0, 160), (160, 200), (200, 216), (216, 220)):
+            some = numbered(range(start, stop))
+            some.records["time"] = range(TIME + start, TIME + stop)
+            index.add(some)
+    with closing(Environment(tmp_path, BY_HAND)) as environment:
         yield environment
 
 
@@ -112,11 +94,12 @@ def state(environment: Environment) -> State:
         return read_state(environment, transaction)
 
 
-def values(environment: Environment) -> dict[str, dict[bytes, bytes]]:
+def values(environment: Environment) -> dict[tuple[str, bytes], bytes]:
     with environment.read() as transaction:
         return {
-            name: {bytes(key): bytes(value) for key, value in transaction.cursor(environment.databases[name])}
+            (name, bytes(key)): bytes(value)
             for name in ("log", "documents", "runs")
+            for key, value in transaction.cursor(environment.databases[name])
         }
 
 
@@ -130,44 +113,34 @@ def test_what_unfinished_runs_have_left_is_deleted(environment: Environment) -> 
     expire(environment, TIME + 160)  # so that there are numbers before the first run
     before = values(environment)
     runs, flushed = state(environment).runs, state(environment).flushed
-    left = {
-        **{
-            ("runs", partition_key(run, table, partition)): bytes(100)
-            for run in (runs[0].id - 1, runs[-1].id + 1, runs[-1].id + 2)
-            for table in (0, 3, 65535)
-            for partition in (0, 1)
-        },
-        **{
-            ("documents", number_key(number)): bytes(100)
-            for number in (0, 8, runs[0].start - 1, flushed, flushed + 3, 2**32 - 1)
-        },
-    }
-
-    def leave() -> None:
-        for (name, key), value in left.items():
-            environment.write(
-                lambda transaction, name=name, key=key, value=value: transaction.put(
-                    key, value, db=environment.databases[name]
-                )
-            )
-
-    leave()
-    assert sum(map(len, values(environment).values())) == sum(map(len, before.values())) + len(left)
+    left = [
+        ("runs", partition_key(run, table, partition), bytes(100))
+        for run in (runs[0].id - 1, runs[-1].id + 1, runs[-1].id + 2)
+        for table in (0, 3, 65535)
+        for partition in (0, 1)
+    ] + [
+        ("documents", number_key(number), bytes(100))
+        for number in (0, 8, runs[0].start - 1, flushed, flushed + 3, 2**32 - 1)
+    ]
+    for _ in write(environment, left):
+        pass
+    assert len(values(environment)) == len(before) + len(left)
     steps = len([*maintain(environment, HEADER)])
     assert values(environment) == before
     assert steps == len(left) / SMALL.transaction_values
 
 
 def test_a_run_is_dropped_once_its_newest_document_is_too_old(environment: Environment) -> None:
-    assert expire(environment, 0) == [(0, 160), (160, 200), (200, 216)]
-    assert expire(environment, TIME + 159) == [(0, 160), (160, 200), (200, 216)]
-    assert expire(environment, TIME + 160) == [(160, 200), (200, 216)]
-    assert {int.from_bytes(key, "big") for key in values(environment)["documents"]} == {*range(160, 216, 8)}
-    assert {int.from_bytes(key[:4], "big") for key in values(environment)["runs"]} == {
-        run.id for run in state(environment).runs
-    }
+    every = [(0, 160), (160, 200), (200, 216)]
+    assert expire(environment, 0) == expire(environment, TIME + 159) == every
+    assert expire(environment, TIME + 160) == every[1:]
+    kept = values(environment)
+    starts = {int.from_bytes(key, "big") for name, key in kept if name == "documents"}
+    assert starts == {*range(160, 216, 8)}
+    named = {run.id for run in state(environment).runs}
+    assert {int.from_bytes(key[:4], "big") for name, key in kept if name == "runs"} == named
     assert expire(environment, TIME + 1000) == []
-    assert values(environment)["documents"] == values(environment)["runs"] == {}
+    assert {name for name, _ in values(environment)} == {"log"}
     assert state(environment).next == 220  # what is in the log has not expired
     environment.close()
     with closing(LmdbIndex(environment.path, HEADER, tuning=SMALL)) as index:
@@ -175,34 +148,22 @@ def test_a_run_is_dropped_once_its_newest_document_is_too_old(environment: Envir
         assert index.gauges()["documents"] == 4
 
 
-def test_a_run_stays_behind_one_that_has_a_newer_document(environment: Environment, tmp_path: Path) -> None:
+def test_a_run_stays_behind_one_that_has_a_newer_document(tmp_path: Path) -> None:
     """Runs are dropped from the oldest on, as long as all are too old."""
-    path = tmp_path / "other"
-    with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
-        for start, stop, time in ((0, 40, TIME), (40, 56, TIME - 100)):
-            numbers = range(start, stop)
-            index.add(documents([n * 7919 for n in numbers], [f"u{n}" for n in numbers], time=time))
-    with closing(Environment(path, TUNING)) as other:
-        assert expire(other, TIME - 50) == [(0, 40), (40, 56)]
-        assert expire(other, TIME + 1) == []
-
-
-def numbered(numbers: range) -> Documents:
-    return documents([7 * number for number in numbers], [f"u{number}" for number in numbers])
-
-
-def stored(index: LmdbIndex, size: int) -> list[int]:
-    return index.search(1, np.arange(size, dtype=np.uint64)).query.tolist()
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
+        index.add(numbered(range(40), TIME))
+        index.add(numbered(range(40, 56), TIME - 100))
+    with closing(Environment(tmp_path, BY_HAND)) as environment:
+        assert expire(environment, TIME - 50) == [(0, 40), (40, 56)]
+        assert expire(environment, TIME + 1) == []
 
 
 def test_the_log_is_flushed_while_runs_are_merged(tmp_path: Path) -> None:
     """Documents are added during each step of a long merge: they get into runs before it is done."""
-    tuning = replace(SMALL, transaction_values=10)
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=replace(tuning, flush_documents=1 << 20))) as index:
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=BY_HAND)) as index:
         index.add(numbered(range(600)))
-    environment = Environment(tmp_path, tuning)
     added, flushed = 600, set()
-    try:
+    with closing(Environment(tmp_path, replace(SMALL, transaction_values=10))) as environment:
         for _ in maintain(environment, HEADER):
             pass
         for _ in range(300):  # the second run, which has to be merged with the first
@@ -211,13 +172,11 @@ def test_the_log_is_flushed_while_runs_are_merged(tmp_path: Path) -> None:
         for _ in maintain(environment, HEADER):
             append(environment, numbered(range(added, added + 2)))
             added += 2
-            with environment.read() as transaction:
-                state = read_state(environment, transaction)
-            if len(state.runs) > 1 and state.runs[0].stop == 600:  # the merge is not done
-                flushed.add(state.flushed)
-        assert len(flushed) > 3
-    finally:
-        environment.close()
+            now = state(environment)
+            if len(now.runs) > 1 and now.runs[0].stop == 600:  # the merge is not done
+                flushed.add(now.flushed)
+    assert len(flushed) > 3
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
-        assert stored(index, added + 10) == list(range(added))
+        found = index.search(1, np.arange(added + 10, dtype=np.uint64))
+        assert found.query.tolist() == [*range(added)]
         check(index)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import struct
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,8 +27,9 @@ from scrapy_neardup.index.lmdb.directory import (
     read_sidecar,
 )
 from scrapy_neardup.index.lmdb.environment import Environment
+from torture.children import Child
 
-from .small import HEADER, documents, numbered
+from .small import HEADER, documents, numbered, wait
 
 if TYPE_CHECKING:
     from .flaky import Flaky
@@ -60,19 +61,27 @@ def test_a_lost_data_file_is_no_new_index(path: Path, emptied: bool) -> None:
     (path / "data.mdb").unlink()
     if emptied:
         (path / "data.mdb").touch()
-    for _ in range(2):  # the second time, the file is what LMDB made of it the first time
+    # The last time, the file is what LMDB made of it before.
+    for use in (require_index, *[lambda path: LmdbIndex(path, HEADER)] * 2):
         with pytest.raises(IndexCorrupted, match=r"should hold 500 documents.*NEARDUP_RESET"):
-            LmdbIndex(path, HEADER)
+            use(path)
     with closing(LmdbIndex(path, HEADER, reset=True)) as index:
         assert index.gauges()["documents"] == 0
 
 
-def test_garbage(path: Path) -> None:
-    size = (path / "data.mdb").stat().st_size
-    for garbage in (b"x", b"\0" * size, np.random.default_rng(1).bytes(size), b"SQLite format 3\0" * 512):
-        (path / "data.mdb").write_bytes(garbage)
+@pytest.mark.parametrize("note", [True, False])
+def test_garbage(path: Path, note: bool) -> None:
+    whole = (path / DATA).read_bytes()
+    if not note:
+        (path / SIDECAR).unlink()
+    for garbage in (
+        *(b"not mine", b"\1" + bytes(8191), np.random.default_rng(1).bytes(len(whole))),
+        *(bytes(len(whole)), b"SQLite format 3\0" * 512, whole[: len(whole) // 8192 * 4096]),
+    ):
+        (path / DATA).write_bytes(garbage)
         with pytest.raises(IndexCorrupted, match=r"damaged \(.*\): restore it from a copy"):
             LmdbIndex(path, HEADER)
+        assert (path / DATA).read_bytes() == garbage
 
 
 def test_numbers_of_commits_that_cannot_be(path: Path) -> None:
@@ -147,20 +156,16 @@ def test_address_space_limit(tmp_path: Path) -> None:
 
 
 def test_reset_while_another_process_uses_it_is_refused(path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from scrapy_neardup.index import LmdbIndex\n"
-        "index = LmdbIndex(Path(sys.argv[1]), None); print('open', flush=True); sys.stdin.read(); "
-        "index.close()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"open\n"
-        with pytest.raises(IndexUnavailable, match="in use and cannot be reset"):
-            LmdbIndex(path, HEADER, reset=True)
-        other.send_signal(signal.SIGKILL)  # its lock goes with it
-        other.wait()
+    def use() -> None:
+        LmdbIndex(path, None)
+        (path / "open").touch()
+        time.sleep(60)
+
+    other = Child(use)
+    wait((path / "open").exists)
+    with pytest.raises(IndexUnavailable, match="in use and cannot be reset"):
+        LmdbIndex(path, HEADER, reset=True)
+    other.kill()  # its lock goes with it
     with closing(LmdbIndex(path, HEADER, reset=True)) as index:
         assert index.gauges()["documents"] == 0
 

@@ -10,12 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from torture.kills.child import Child
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import opened
 from scrapy_neardup.index.lmdb.layout import key_run
 from scrapy_neardup.index.lmdb.snapshot import reading
+from torture.children import Child
 from torture.exercise import Round
 from torture.kills import index as kills
 

@@ -8,21 +8,26 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.detector import Detector
-from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.errors import ConfigurationError, IndexUnavailable
 from scrapy_neardup.index import FingerprintIndex, LmdbIndex, open_index
-from tests.index.small import HEADER, documents
+from tests.index.small import HEADER, has, store
 
 
-def test_a_file_url_and_a_path_name_the_same_directory(tmp_path: Path) -> None:
-    directory = tmp_path / "an index"
-    with closing(open_index(directory.as_uri(), HEADER)) as index:
-        assert isinstance(index, LmdbIndex)
-        index.add(documents([1], ["u1"]))
-        with (
-            closing(open_index(str(directory), HEADER)) as same,
-            closing(open_index(directory, None)) as again,
-        ):
-            assert same is again is index
+def test_all_names_of_a_directory_are_one_index(tmp_path: Path) -> None:
+    directory, link = tmp_path / "an index", tmp_path / "link"
+    link.symlink_to(directory)
+    names = [directory.as_uri(), str(directory), directory, link]
+    one, *others = (open_index(name, HEADER if number < 2 else None) for number, name in enumerate(names))
+    assert isinstance(one, LmdbIndex)
+    assert all(other is one for other in others)
+    for each in (one, *others):
+        store(one, 1)
+        each.close()
+    with pytest.raises(IndexUnavailable, match="closed"):
+        has(one, 1)
+    with closing(open_index(directory, HEADER)) as again:
+        assert again is not one
+        assert again.gauges()["documents"] == len(names)
 
 
 @pytest.mark.parametrize(
