@@ -8,8 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRuns
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,12 +19,8 @@ from tests.index.redis_server import RedisServer, running, until
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex, scripts
-from scrapy_neardup.index.redis.scripts import Call
+from scrapy_neardup.index.redis.layout import GROUP
 from scrapy_neardup.index.redis.server import FAILURES, Server
-from scrapy_neardup.index.redis.store import Store, Write
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 pytestmark = pytest.mark.slow
 
@@ -51,21 +45,6 @@ def test_a_server_that_was_killed_comes_back_with_what_was_confirmed(tmp_path: P
             assert urls_near(index, 0xFFFF << 40) == ["u5"]
             assert urls_near(index, 0xFFF << 50) == ["u6"]
             assert index.gauges()["documents"] == 4
-
-
-def test_an_index_that_a_server_has_lost_begins_anew_with_the_same_header(
-    redis_server: RedisServer, redis_url: str
-) -> None:
-    with closing(open_index(redis_url, HEADER)) as index:
-        index.add(documents([1]))
-        pending = reserve(index, documents([0xFFFF << 40], 5))
-        redis_server.send("FLUSHALL")
-        redis_server.send("SCRIPT FLUSH")
-        assert urls_near(index, 1) == []
-        pending.confirm()
-        assert urls_near(index, 0xFFFF << 40) == ["u5"]
-        with closing(open_index(redis_url, None)) as again:
-            assert again.header == index.header
 
 
 def test_an_index_in_whose_place_is_another_one_is_not_used(redis_url: str) -> None:
@@ -212,81 +191,32 @@ def test_closing_an_index_asks_a_server_given_up(tmp_path: Path, comes_back: boo
         assert index.gauges()["lost"] == 2 * (not comes_back)
 
 
-# What was settled goes along with what is asked; each call has its own answer or fault.
+def test_a_write_that_fails_holds_up_no_others_and_is_named(redis_url: str) -> None:
+    index = RedisIndex(Address.parse(redis_url), HEADER, close_seconds=0.5)
+    prefix, held = index.address.prefix, []
+    for number in range(9):
+        held.append(reserve(index, documents([0xFF << 6 * number], number)))
+        index.server.call("INCRBY", prefix + b"n", GROUP)
+    for number in sorted(index._own)[:7]:
+        index.server.call("SET", prefix + b"d%d" % (number // GROUP), "no group")
+    for each in held:
+        each.confirm()
+    with pytest.raises(IndexUnavailable, match="WRONGTYPE"):
+        index.flush()
+    assert index.server.call("ZCARD", prefix + b"p") == 7
+    reserve(index, documents([1 << 63], 20)).release()
+    assert urls_near(index, 1 << 63) == []
+    with pytest.raises(IndexUnavailable, match=r"7 documents .* u0, u1, u2, u3, u4 and 2 more"):
+        index.close()
+    assert index.gauges()["lost"] == 7
 
 
-class FakeStore(Store):
-    """Its server answers each call with 1, ``gone`` with 0 and ``fail`` with an error."""
-
-    def __init__(self) -> None:
-        self.rounds: list[list[str]] = []
-        self.is_away = False
-        server: Any = SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_: b"7:0")
-        super().__init__(server, HEADER, 0)
-        self.rounds.clear()
-
-    def _send(self, calls: Sequence[Call], commands: Sequence[Any]) -> list[Any]:
-        self.rounds.append([call.step for call in calls])
-        if self.is_away:
-            raise IndexUnavailable("away")
-        done = [IndexUnavailable("full") if call.step == "fail" else call.step != "gone" for call in calls]
-        return done + [b"7:0"] * len(commands)
-
-    def keep(self, *steps: str) -> None:
-        self.settle(*(Write(step(name), documents([1], number)) for number, name in enumerate(steps)))
-
-
-def step(name: str) -> Call:
-    return Call(name, (), ())
-
-
-def test_a_write_that_fails_holds_up_neither_others_nor_what_is_read() -> None:
-    store = FakeStore()
-    store.keep("fail", "small")
-    assert store.read(("GET", "g")) == [b"7:0"]
-    assert (store.rounds, len(store.settled)) == ([["fail", "small"]], 1)
-    with pytest.raises(IndexUnavailable, match="full"):
-        store.drain()
-
-
-def test_what_is_read_sees_what_had_to_be_written_because_of_a_write() -> None:
-    store = FakeStore()
-    store.keep("gone")
-    store.read(("GET", "g"))
-    assert store.rounds == [["gone"], ["file"]]
-    store.keep("gone")
-    assert store.run(step("change")) == [1]  # which is not made twice
-    assert store.rounds[2:] == [["gone", "change"]]
-    store.close(30)
-    assert (store.rounds[3:], store.settled) == ([["file"]], [])
-
-
-@pytest.mark.parametrize("is_away", [True, False])
-def test_closing_tries_for_some_time_and_names_what_is_not_written(is_away: bool) -> None:
-    store = FakeStore()
-    store.is_away = is_away
-    store.keep(*("fail" if number in (0, 2) else "small" for number in range(7)))
-    left = "7 documents .* u0, u1, u2, u3, u4 and 2 more. away" if is_away else "2 documents .* u0, u2. full"
-    with pytest.raises(IndexUnavailable, match=left):
-        store.close(0.5)
-    assert (store.lost, store.settled) == (7 if is_away else 2, [])
-    assert sum("fail" in each for each in store.rounds) > 2
-
-
-def test_closing_does_not_wait_for_what_lapses_by_itself() -> None:
-    store = FakeStore()
-    store.is_away = True
-    store.settle(Write(step("remove")))
-    store.close(1000)
-    assert store.lost == 0
-
-
-def test_a_damaged_bucket_fails_only_those_who_read_it(redis_url: str) -> None:
+def test_a_damaged_bucket_fails_only_those_who_file_there(redis_url: str) -> None:
     with closing(open_index(redis_url, HEADER)) as index:
         assert isinstance(index, RedisIndex)
         for place in index.store.layout.places(FINGERPRINT, 1, 0, index.store.generations[-1]):
             index.server.call("RPUSH", place.bucket, "no bucket")
         for _ in range(5):  # the circuit stays closed
             with pytest.raises(IndexUnavailable, match="WRONGTYPE"):
-                urls_near(index, 1)
+                reserve(index, documents([1]))
             assert urls_near(index, 2**64 - 1) == []

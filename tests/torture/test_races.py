@@ -49,8 +49,8 @@ def test_pages_filed_although_others_came_first_are_found(
 
     filing = Store.filing
 
-    def at_any_rate(self: Store, document: Any, places: Any = None, *more: Any) -> Any:
-        return filing(self, document, places, (), 0, *more[2:])
+    def at_any_rate(self: Store, document: Any, looked: Any = None, *more: Any) -> Any:
+        return filing(self, document, looked and looked._replace(newest=0), *more)
 
     monkeypatch.setattr(Store, "filing", at_any_rate)
     with running(tmp_path / "redis") as server:

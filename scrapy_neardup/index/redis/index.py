@@ -14,9 +14,9 @@ from scrapy_neardup.index.protocol import Found, Stored
 from scrapy_neardup.index.reservation import LeasedDocument, Leases, Reservation
 from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
 
-from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Probe, compared
+from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Generation, Probe, compared
 from .server import Address, Server
-from .store import BATCH, RETRY_SECONDS, Store, open_header
+from .store import BATCH, RETRY_SECONDS, Looked, Store, open_header
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -38,6 +38,8 @@ CLOSE_SECONDS = 30.0
 TICK_SECONDS = 0.05
 #: Of longer buckets a crawl reads only the newest entries: a flood must not make every lookup dear.
 MOST_BYTES = (1 << 18) // NEAR_BYTES * NEAR_BYTES
+#: Longer buckets of fingerprints are read by themselves once they were met, so that only a part need be read.
+LONG_BYTES = 1 << 16
 #: No value of a server is longer.
 MAX_BYTES = 1 << 29
 #: A key that so many more documents have than a lookup accepts need not be filed: it is passed over anyway.
@@ -78,6 +80,8 @@ class RedisIndex:
         self._own: dict[int, Reservation] = {}
         self._close_seconds = close_seconds
         self._closing = threading.Event()
+        #: Names of long buckets that were met.
+        self._long: set[bytes] = set()
         #: How often a document was judged anew.
         self._retries = 0
         self._thread = threading.Thread(target=self._tick, name="neardup-redis", daemon=True)
@@ -94,18 +98,15 @@ class RedisIndex:
     ) -> Reservation | None:
         self._require_open()
         for _ in range(ATTEMPTS):
-            met, crowded, newest, buckets = self._look_up(document, lookups)
+            met, crowded, looked = self._look_up(document, lookups)
             filing = decide(self._found(document, lookups, met))
             if filing is None:
                 return None
-            places = self.store.layout.filed(filing.document, self.store.generations[-1], crowded)
             replaced = self.store.fetch(sorted(filing.replaces))
-            call = self.store.filing(filing.document, places, buckets, newest, self.leases.seconds)
+            call = self.store.filing(filing.document, looked, crowded, self.leases.seconds)
             (number,) = self.store.run(call)
             if number > 0:
                 return self._hold(number, filing.document, replaced)
-            if number < 0:
-                self.store.learn_generations()
             self._retries += 1
         raise IndexUnavailable(
             f"The index {self.address.shown} changes faster than a document can be filed: use fewer crawlers."
@@ -127,15 +128,14 @@ class RedisIndex:
 
     def _look_up(
         self, document: Documents, lookups: Sequence[Lookup]
-    ) -> tuple[list[Met], set[tuple[int, int]], int, set[bytes]]:
+    ) -> tuple[list[Met], set[tuple[int, int]], Looked]:
         """Look up *document*, one row: return what each lookup has met.
 
-        Returned besides: keys, with their families, that so many have that no more need to be filed; the last
-        number that was given to a document; the buckets where others may file what would be met.
+        Returned besides: keys, with their families, that so many have that no more need to be filed.
         """
         keys = self.store.layout.keys(document)
         wanted = [(each.family, key, each.distance) for each in lookups for key in keys[each.family]]
-        every, newest, buckets, cut = self._look(wanted, MOST_BYTES)
+        every, cut, looked = self._look(wanted, MOST_BYTES)
         crowded: set[tuple[int, int]] = set()
         found, end = [], 0
         for family, _, most, nearest, _ in lookups:
@@ -155,38 +155,48 @@ class RedisIndex:
                         counts.update(numbers)
                 part = most_shared(counts, nearest)
             found.append(part._replace(narrowed=not cut.isdisjoint(rows)))
-        return found, crowded, newest, buckets
+        return found, crowded, looked
 
-    def _look(
-        self, wanted: Sequence[tuple[int, int, int]], most: int
-    ) -> tuple[Matches, int, set[bytes], set[int]]:
+    def _look(self, wanted: Sequence[tuple[int, int, int]], most: int) -> tuple[Matches, set[int], Looked]:
         """Read buckets of families, keys and distances, of those of fingerprints the last *most* bytes.
 
-        Returns what is met, by position of what was wanted, perhaps several times; two as `_look_up` does;
-        and the positions of those of which not all was read.
+        Returns what is met, by position of what was wanted, perhaps several times; and the positions of those
+        of which not all was read.
         """
         store, prefix, families = self.store, self.address.prefix, self.header.families
         while True:
+            generations = store.generations
             near: list[Probe] = []
             equal: list[Probe] = []
             for row, (family, key, distance) in enumerate(wanted):
                 kind = equal if families[family].equal else near
-                for generation in store.generations:
+                for generation in generations:
                     places = store.layout.places(family, key, distance, generation)
                     kind += [Probe(row, distance, generation, place) for place in places]
-            # What this process has settled goes along, and is seen.
-            names = (*(prefix + name for name in (b"n", b"g", b"o")), *(each.place.bucket for each in equal))
+            buckets = [each.place.bucket for each in (*near, *equal)]
+            long = [bucket for bucket in buckets if bucket in self._long]
+            names = [bucket for bucket in buckets if bucket not in self._long]
             (newest, known, oldest, *parts), *ends = store.read(
-                ("MGET", *names), *(("GETRANGE", each.place.bucket, -most, -1) for each in near)
+                ("MGET", *(prefix + name for name in (b"n", b"g", b"o")), *names),
+                *(("GETRANGE", bucket, -most, -1) for bucket in long),
             )
-            if store.learn(known):
+            if known:  # without any the next call of the script says why
+                store.generations = Generation.parse(known)
+            # Another thread may have learned them since the names were made.
+            if store.generations == generations:
                 break
-        last = store.generations[-1]  # nothing new comes into an earlier one
-        buckets = {each.place.bucket for each in (*near, *equal) if each.generation == last}
+        data = dict(zip((*names, *long), (*parts, *ends), strict=True))
+        found = [(data[each.place.bucket] or b"")[-most:] for each in near]
+        self._long.update(
+            each.place.bucket for each, part in zip(near, found, strict=True) if len(part) > LONG_BYTES
+        )
         since = int(oldest or 0)
-        met = [compared(near, ends, NEAR_BYTES, since), compared(equal, parts, EQUAL_BYTES, since)]
-        cut = {each.row for each, data in zip(near, ends, strict=True) if len(data) == most}
-        return _joined(met), int(newest), buckets, cut
+        equals = [data[each.place.bucket] for each in equal]
+        met = [compared(near, found, NEAR_BYTES, since), compared(equal, equals, EQUAL_BYTES, since)]
+        cut = {each.row for each, part in zip(near, found, strict=True) if len(part) == most}
+        last = generations[-1]  # nothing new comes into an earlier one
+        new = frozenset(each.place.bucket for each in (*near, *equal) if each.generation == last)
+        return _joined(met), cut, Looked(generations, int(newest), new)
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
         """Return those documents that are there of what lookups have *met*."""

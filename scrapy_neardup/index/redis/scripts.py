@@ -93,8 +93,8 @@ end
 
 function step.file(key, keys, at, args)
   local value, ends, now, window, known, newest = unpack(ARGV, at + 1, at + 6)
-  local state = redis.call('MGET', prefix .. 'n', prefix .. 'g', prefix .. 'count')
-  local since, last, count = tonumber(newest), tonumber(state[1]), (state[3] or 0) + 1
+  local state = redis.call('MGET', prefix .. 'n', prefix .. 'g')
+  local since, last = tonumber(newest), tonumber(state[1])
   if state[2] ~= known then return -1 end
   if last < since then return 0 end  -- a replica has taken over, and may have others instead
   for each = key + 1, last > since and since > 0 and key + keys or 0 do
@@ -107,7 +107,8 @@ function step.file(key, keys, at, args)
   -- Documents are kept in lists: these have less room for a length than a server for a key.
   local filed = redis.call('LLEN', documents)
   if filed > slot then error('the documents are not numbered as they are filed') end
-  redis.call('MSET', prefix .. 'n', named, prefix .. 'count', count)
+  redis.call('INCR', prefix .. 'n')
+  local count = redis.call('INCR', prefix .. 'count')
   if filed == 0 then redis.call('ZADD', prefix .. 't', 'NX', now, group) end
   for each = filed + 1, slot do redis.call('RPUSH', documents, '') end
   redis.call('RPUSH', documents, value)

@@ -20,11 +20,10 @@ from .scripts import DIGEST, Call, packed
 from .server import IndexGone, require_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Sequence
 
     from scrapy_neardup.index.protocol import Documents
 
-    from .layout import Place
     from .server import Command, Server
 
 #: Documents sent or asked for at a time.
@@ -33,6 +32,8 @@ BATCH = 512
 STEPS = 16
 #: Seconds until a failed write is tried again.
 RETRY_SECONDS = 1.0
+#: Seconds until the server is asked again what time it is.
+CLOCK_SECONDS = 1.0
 #: Documents that an error names.
 NAMED = 5
 #: No generation has so many documents.
@@ -125,6 +126,8 @@ class Write(NamedTuple):
     call: Call
     #: The document that is to be kept, one row; None if it goes.
     kept: Documents | None = None
+    #: The number that it has, 0 if it has none yet.
+    number: int = 0
 
 
 class Known(NamedTuple):
@@ -138,6 +141,16 @@ class Known(NamedTuple):
         """Return one of them, one row."""
         row = self.numbers.index(number)
         return self.documents.take(slice(row, row + 1))
+
+
+class Looked(NamedTuple):
+    """How the server was when a document was looked up."""
+
+    generations: list[Generation]
+    #: The last number that was given to a document, 0 if none was looked up.
+    newest: int = 0
+    #: The buckets where others may file what would be met.
+    buckets: frozenset[bytes] = frozenset()
 
 
 class Asked(NamedTuple):
@@ -168,14 +181,13 @@ class Store:
         self.settled: list[Write] = []
         #: Whether the server is asked although others have just failed.
         self._anyway = False
-        #: Milliseconds that the server's clock is ahead of `time.monotonic`.
-        self._ahead = 0.0
+        #: Milliseconds that the server's clock is ahead of `time.monotonic`, and when it is asked again.
+        self._ahead = self._asked_at = 0.0
         #: Documents that were to be kept and were given up.
         self.lost = 0
-        #: The generations as the server has them, and as they are: the next document is of the last.
-        self._known = b""
+        #: As far as is known: the next document is of the last.
         self.generations = [Generation(0, 0)]
-        self.learn(*self.read(("GET", self.prefix + b"g")))
+        self.generations = Generation.parse(*self.read(("GET", self.prefix + b"g")))
 
     # Making calls
 
@@ -184,7 +196,7 @@ class Store:
         return self._ask(calls, ())
 
     def read(self, *commands: Command) -> list[Any]:
-        """Send *commands* that only read; return their answers, which show all that was settled before."""
+        """Send *commands* that only read; return their answers."""
         return self._ask((), commands)
 
     def _ask(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
@@ -195,14 +207,10 @@ class Store:
             if not mine.answers:
                 every = [self._waiting.popleft() for _ in range(len(self._waiting))]
                 calls = [call for each in every for call in each.calls]
-                asked = [command for each in every for command in each.commands]
-                answers, _, follows = self._round(calls, asked)
-                made, read = iter(answers), answers[len(calls) :]
-                while follows and asked:  # the answers lack what had to be written because of a write
-                    read, _, follows = self._round((), asked)
-                reads = iter(read)
+                answers, _ = self._round(calls, [command for each in every for command in each.commands])
+                made, read = iter(answers), iter(answers[len(calls) :])
                 for each in every:
-                    each.answers.extend([*islice(made, len(each.calls)), *islice(reads, len(each.commands))])
+                    each.answers.extend([*islice(made, len(each.calls)), *islice(read, len(each.commands))])
         for answer in mine.answers:
             if isinstance(answer, Exception):
                 raise answer
@@ -246,17 +254,20 @@ class Store:
 
     def _round(
         self, calls: Sequence[Call], commands: Sequence[Command]
-    ) -> tuple[list[Any], Exception | None, bool]:
-        """Make what is settled and *calls*, and send *commands*. Needs the turn.
+    ) -> tuple[list[Any], Exception | None]:
+        """Make *calls*, before them what is settled, and send *commands*. Needs the turn.
 
-        Returns the answers, the error of a write that is made again later, and whether more writes follow.
+        Confirmations do not go along with what only reads: `_stored` knows of them. Returns the answers, and
+        the error of a write that is made again later.
         """
         writes = self.settled
+        if commands and not calls and all(write.kept and write.number for write in writes):
+            writes = []
         try:
             answers = self._send([*(write.call for write in writes), *calls], commands)
         except Exception as error:  # noqa: BLE001  # the writes wait; who asks is told
             answers = [error] * (len(writes) + len(calls) + len(commands))
-        failure, follows = None, False
+        failure = None
         left: list[Write] = []
         for write, answer in zip(writes, answers, strict=False):
             if isinstance(answer, Exception):
@@ -266,10 +277,9 @@ class Store:
                 with suppress(IndexUnavailable):
                     self.learn_generations()
                 left.append(Write(self.filing(write.kept), write.kept))
-                follows = True
         with self._lock:
             self.settled = [*left, *self.settled[len(writes) :]]
-        return answers[len(writes) :], failure, follows
+        return answers[len(writes) :], failure
 
     def _send(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
         """Make *calls*, then send *commands*; return their answers, or errors."""
@@ -292,15 +302,23 @@ class Store:
 
     def _send_some(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
         """Send what goes at once. Raises `IndexGone`."""
-        sent: list[Command] = [("GET", self.prefix + b"id"), ("TIME",), *commands] if commands else []
+        sent: list[Command] = [("GET", self.prefix + b"id"), *commands] if commands else []
+        asks = bool(commands) and time.monotonic() >= self._asked_at
+        if asks:
+            sent.append(("TIME",))
         if calls:
             sent.insert(0, ("EVALSHA", DIGEST, *packed(self.header.uuid, self.prefix, calls)))
         got = self.server.send(sent, anyway=self._anyway)
         made = got.pop(0) if calls else []
         if commands:
-            identity, clock, *got = got
+            identity, *got = got
+            clock = got.pop() if asks else None
             if isinstance(clock, tuple):
-                self._ahead = clock[0] * 1000 + clock[1] / 1000 - time.monotonic() * 1000
+                now = time.monotonic()
+                self._ahead, self._asked_at = (
+                    clock[0] * 1000 + clock[1] / 1000 - now * 1000,
+                    now + CLOCK_SECONDS,
+                )
             if isinstance(identity, bytes | None) and identity != self.header.uuid.encode():
                 made = IndexGone(f"The index {self.server.address.shown} is gone, or another one is there.")
         if isinstance(made, IndexGone):
@@ -319,16 +337,10 @@ class Store:
 
     # Generations
 
-    def learn(self, known: bytes | None) -> bool:
-        """Take in which generations the server has; return whether they were *known*."""
-        if known is None or known == self._known:  # without any the next call of the script says why
-            return True
-        self.generations, self._known = Generation.parse(known), known
-        return False
-
     def learn_generations(self) -> None:
         """Ask the server which generations there are."""
-        self.learn(self.server.call("GET", self.prefix + b"g"))
+        if known := self.server.call("GET", self.prefix + b"g"):
+            self.generations = Generation.parse(known)
 
     def generation_of(self, number: int) -> Generation:
         """Return the generation that has or had the document with a *number*."""
@@ -340,24 +352,23 @@ class Store:
     def filing(
         self,
         document: Documents,
-        places: Sequence[Place] | None = None,
-        looked_up: Iterable[bytes] = (),
-        newest: int = 0,
+        looked: Looked | None = None,
+        crowded: Collection[tuple[int, int]] = (),
         lease_seconds: float = 0,
     ) -> Call:
-        """Return the call that files *document*, one row, in *places*: those of all its keys unless given.
+        """Return the call that files *document*, one row, but for its keys that are *crowded*.
 
-        It does not if others were filed there, or in buckets where it was *looked_up*, after the document
-        *newest*, unless that is 0.
+        It does not if others were filed there, or in buckets where it was *looked* up, since then.
         """
-        if places is None:
-            places = self.layout.filed(document, self.generations[-1])
+        looked = looked or Looked(self.generations)
+        places = self.layout.filed(document, looked.generations[-1], crowded)
         buckets = [place.bucket for place in places]
+        known = b" ".join(b"%d:%d" % each for each in looked.generations)
         now = self.now()
         ends = now + round(lease_seconds * 1000) if lease_seconds else 0
         arguments: list[bytes | str | int] = [self.layout.pack(document), ends, now, self._window]
-        arguments += [self._known, newest, *(place.entry for place in places)]
-        return Call("file", [*buckets, *{*looked_up}.difference(buckets)], arguments)
+        arguments += [known, looked.newest, *(place.entry for place in places)]
+        return Call("file", [*buckets, *looked.buckets.difference(buckets)], arguments)
 
     def file(self, documents: Sequence[Documents]) -> list[int]:
         """File some documents, one row each, in one round trip; return their numbers."""
@@ -372,7 +383,7 @@ class Store:
         """Return the write that keeps a pending *document*, one row with its note."""
         value = self.layout.pack(document) if document.notes[0] else b""
         group, slot = self._place(number)
-        return Write(Call("confirm", (group,), (number, slot, _start(document), value)), document)
+        return Write(Call("confirm", (group,), (number, slot, _start(document), value)), document, number)
 
     def removal(self, number: int, document: Documents, *, if_lapsed: bool = False) -> Write:
         """Return the write that removes a *document*, one row, unless its number is another one's by now."""
@@ -413,12 +424,16 @@ class Store:
         """Return the value and the lease of each document; of one that is gone neither holds."""
         # What is no longer pending by then, and is there, is kept: so values are read last.
         lists = (("LINDEX", *self._place(number)) for number in numbers)
+        settled = {write.number: write.kept for write in self.settled if write.kept}
         ends, *values = self.read(("ZMSCORE", self.prefix + b"p", *numbers), *lists)
-        left = [None if end is None else (end - self.now()) / 1000 for end in ends]
-        return [
-            (value, Lease(bool(value) if seconds is None else None if seconds > 0 else False, seconds or 0))
-            for value, seconds in zip(values, left, strict=True)
-        ]
+        found = []
+        for number, value, end in zip(numbers, values, ends, strict=True):
+            if number in settled:
+                value, end = value and self.layout.pack(settled[number]), None
+            seconds = 0.0 if end is None else (end - self.now()) / 1000
+            lease = Lease(bool(value) if end is None else None if seconds > 0 else False, seconds)
+            found.append((value, lease))
+        return found
 
     def _place(self, number: int) -> tuple[bytes, int]:
         """Return the group of a document, and its place in it."""
