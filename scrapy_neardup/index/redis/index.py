@@ -51,8 +51,7 @@ ATTEMPTS = 100
 class RedisIndex:
     """The index at *address*; the protocol says what methods do, `open_index` what the arguments are.
 
-    All calls but those of reservations may take as long as the network does; `close` tries to write for
-    *close_seconds*. Raises `IndexUnavailable` while the server cannot be used.
+    Raises `IndexUnavailable` while the server cannot be used; `close` tries to write for *close_seconds*.
     """
 
     remote = True
@@ -163,21 +162,19 @@ class RedisIndex:
         Returns what is met, by position of what was wanted, perhaps several times; and the positions of those
         of which not all was read.
         """
-        store, prefix, families = self.store, self.address.prefix, self.header.families
+        store, prefix = self.store, self.address.prefix
         while True:
             generations = store.generations
-            near: list[Probe] = []
-            equal: list[Probe] = []
-            for row, (family, key, distance) in enumerate(wanted):
-                kind = equal if families[family].equal else near
-                for generation in generations:
-                    places = store.layout.places(family, key, distance, generation)
-                    kind += [Probe(row, distance, generation, place) for place in places]
-            buckets = [each.place.bucket for each in (*near, *equal)]
-            long = [bucket for bucket in buckets if bucket in self._long]
-            names = [bucket for bucket in buckets if bucket not in self._long]
+            probes = [
+                Probe(row, distance, generation, place)
+                for row, (family, key, distance) in enumerate(wanted)
+                for generation in generations
+                for place in store.layout.places(family, key, distance, generation)
+            ]
+            names = {each.place.bucket for each in probes}
+            short, long = [*names - self._long], [*names & self._long]
             (newest, known, oldest, *parts), *ends = store.read(
-                ("MGET", *(prefix + name for name in (b"n", b"g", b"o")), *names),
+                ("MGET", prefix + b"n", prefix + b"g", prefix + b"o", *short),
                 *(("GETRANGE", bucket, -most, -1) for bucket in long),
             )
             if known:  # without any the next call of the script says why
@@ -185,17 +182,17 @@ class RedisIndex:
             # Another thread may have learned them since the names were made.
             if store.generations == generations:
                 break
-        data = dict(zip((*names, *long), (*parts, *ends), strict=True))
+        data = dict(zip([*short, *long], [*parts, *ends], strict=True))
+        near = [each for each in probes if len(each.place.entry) == NEAR_BYTES - 4]
+        equal = [each for each in probes if len(each.place.entry) == EQUAL_BYTES - 4]
         found = [(data[each.place.bucket] or b"")[-most:] for each in near]
-        self._long.update(
-            each.place.bucket for each, part in zip(near, found, strict=True) if len(part) > LONG_BYTES
-        )
-        since = int(oldest or 0)
-        equals = [data[each.place.bucket] for each in equal]
+        sizes = [*zip(near, map(len, found), strict=True)]
+        self._long.update(each.place.bucket for each, size in sizes if size > LONG_BYTES)
+        since, equals = int(oldest or 0), [data[each.place.bucket] for each in equal]
         met = [compared(near, found, NEAR_BYTES, since), compared(equal, equals, EQUAL_BYTES, since)]
-        cut = {each.row for each, part in zip(near, found, strict=True) if len(part) == most}
-        last = generations[-1]  # nothing new comes into an earlier one
-        new = frozenset(each.place.bucket for each in (*near, *equal) if each.generation == last)
+        # Nothing new comes into an earlier generation.
+        new = frozenset(each.place.bucket for each in probes if each.generation == generations[-1])
+        cut = {each.row for each, size in sizes if size == most}
         return _joined(met), cut, Looked(generations, int(newest), new)
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
@@ -372,10 +369,7 @@ def describe(index: RedisIndex) -> dict[str, Any]:
 
 
 def find_problems(index: RedisIndex) -> Iterator[str]:
-    """Yield what is wrong: documents that are not in a bucket where they should be.
-
-    A key that more than a thousand documents have need not be filed.
-    """
+    """Yield which documents are not in a bucket where they should be."""
     store = index.store
     for numbers, documents in all_documents(index):
         places = [

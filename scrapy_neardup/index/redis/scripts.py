@@ -1,8 +1,6 @@
 """The script that runs on the server: several steps at a time, and nothing comes in between.
 
-The first key is ``id``, the first two arguments are the identity of the index and the prefix of its keys;
-then come the steps: of each its name, how many keys and how many arguments it has, and these. See
-layout.py.
+What it is given `packed` says, what it works on layout.py.
 """
 
 from __future__ import annotations
@@ -32,8 +30,8 @@ def packed(identity: str, prefix: bytes, calls: Sequence[Call]) -> list[bytes | 
     return [len(keys), *keys, *arguments]
 
 
-#: Refuses an index that is not the one which the caller means, and says how to get at what is stored. A step
-#: is told behind which of all keys and arguments its own stand, and how many these are.
+#: Refuses another index than the one meant. A step is told behind which of all keys and arguments its own
+#: stand, and how many these are.
 _BEGIN = """
 local prefix, step = ARGV[2], {}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
@@ -45,8 +43,7 @@ local function text(number) return string.format('%.0f', number) end
 
 -- Whether the value of a document begins in one way: if not, it is gone, or its number is another one's.
 local function is_there(group, slot, start)
-  local value = redis.call('LINDEX', group, slot)
-  return value and string.sub(value, 1, #start) == start
+  return string.sub(redis.call('LINDEX', group, slot) or '', 1, #start) == start
 end
 """
 
@@ -125,8 +122,7 @@ end
 
 #: Confirm a pending document, and give it another value unless that is empty. Its group is the key.
 #: Arguments: its number, its place in the group, how its value begins, the other value. Returns whether it
-#: was there: if not, its lease had run out, or a replica without it has taken over and has given its number
-#: to another one.
+#: was there: its lease may have run out, or a replica without it has given its number to another one.
 _CONFIRM = """
 function step.confirm(key, keys, at)
   local group, number, slot, start, other = KEYS[key + 1], unpack(ARGV, at + 1, at + 4)

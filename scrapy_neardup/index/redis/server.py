@@ -18,19 +18,7 @@ try:
     from redis.backoff import ExponentialBackoff, NoBackoff
     from redis.cluster import ClusterNode, RedisCluster
     from redis.connection import parse_url
-    from redis.exceptions import (
-        AskError,
-        AuthenticationError,
-        ClusterDownError,
-        MovedError,
-        NoPermissionError,
-        NoScriptError,
-        ReadOnlyError,
-        RedisClusterException,
-        RedisError,
-        SlotNotCoveredError,
-        TryAgainError,
-    )
+    from redis.exceptions import MovedError, NoScriptError, RedisClusterException, RedisError
     from redis.retry import Retry
     from redis.sentinel import MasterNotFoundError, Sentinel
 except ImportError as error:
@@ -286,30 +274,26 @@ def _connect(address: Address, answer_seconds: float) -> redis.Redis | RedisClus
     return sentinel.master_for(address.service, **options)  # type: ignore[no-untyped-call,no-any-return]
 
 
-#: What to do about errors, by their class or a part of their text; of several the first.
-_REMEDIES: tuple[tuple[type[Exception] | tuple[type[Exception], ...] | str, str], ...] = (
-    (
-        MasterNotFoundError,
-        "see that the Sentinels run; give sentinel_username and sentinel_password if they ask.",
+#: What to do about errors whose class and text have something; of several the first.
+_REMEDIES = {
+    "MasterNotFoundError": (
+        "see that the Sentinels run; give sentinel_username and sentinel_password if they ask."
     ),
-    ("maxmemory", "the server is full, so give it more maxmemory or prune the index."),
-    ((AuthenticationError, NoPermissionError), "see docs/redis.md for the rights that the user needs."),
-    (ReadOnlyError, "this is a replica, so name the server that is written to."),
-    ("cluster support disabled", "this server is in no cluster: begin the URL with redis:// or rediss://."),
-    (MovedError, "this is a node of a cluster, so use redis+cluster://host:6379,host:6379?name=news."),
-    (
-        (AskError, ClusterDownError, SlotNotCoveredError, TryAgainError),
-        "see that each slot of the cluster has a node, and that the index is not being moved.",
+    "maxmemory": "the server is full, so give it more maxmemory or prune the index.",
+    "AuthenticationError|NoPermissionError": "see docs/redis.md for the rights that the user needs.",
+    "ReadOnlyError": "this is a replica, so name the server that is written to.",
+    "cluster support disabled": ("this server is in no cluster: begin the URL with redis:// or rediss://."),
+    "MovedError": "this is a node of a cluster, so use redis+cluster://host:6379,host:6379?name=news.",
+    "AskError|ClusterDownError|SlotNotCoveredError|TryAgainError": (
+        "see that each slot of the cluster has a node, and that the index is not being moved."
     ),
-    (GONE, "the server has lost it, or somebody has reset it."),
-)
+    GONE: "the server has lost it, or somebody has reset it.",
+}
 
 
 def _remedy(error: BaseException) -> str:
-    for sign, remedy in _REMEDIES:
-        if sign in str(error) if isinstance(sign, str) else isinstance(error, sign):
-            return remedy
-    return "see that the server runs and can be reached."
+    said, otherwise = f"{type(error).__name__} {error}", "see that the server runs and can be reached."
+    return next((remedy for signs, remedy in _REMEDIES.items() if re.search(signs, said)), otherwise)
 
 
 def require_fit(server: Server, window: float) -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import threading
 import time
-from bisect import bisect_right
 from collections import deque
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.errors import ConfigurationError, IndexCorrupted, IndexMismatch, IndexUnavailable
+from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.reservation import Lease
 
-from .layout import GROUP, NEAR_BITS, VERSION, Generation, Layout
+from .layout import GROUP, VERSION, Generation, Layout
 from .scripts import DIGEST, Call, packed
 from .server import IndexGone, require_fit
 
@@ -61,12 +60,6 @@ def open_header(
         header = write_header(server, wanted)
     if wanted is not None:
         header.require(wanted, server.address.shown, ignore)
-    for family in header.families:
-        if not family.equal and min(family.tables.prefix_bits) < NEAR_BITS:
-            raise ConfigurationError(
-                f"An index on a server needs tables whose prefixes have {NEAR_BITS} bits, "
-                f"not {min(family.tables.prefix_bits)}: use 4, 10 or 20 tables."
-            )
     return header
 
 
@@ -164,8 +157,7 @@ class Asked(NamedTuple):
 class Store:
     """The documents of an index; those older than *window* seconds vanish, unless it is 0.
 
-    What threads ask for at a time goes in one round trip, along with what was settled. All but `settle` raise
-    `IndexUnavailable`.
+    What threads ask for at a time goes in one round trip. All but `settle` raise `IndexUnavailable`.
     """
 
     def __init__(self, server: Server, header: Header, window: float) -> None:
@@ -303,22 +295,17 @@ class Store:
     def _send_some(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
         """Send what goes at once. Raises `IndexGone`."""
         sent: list[Command] = [("GET", self.prefix + b"id"), *commands] if commands else []
-        asks = bool(commands) and time.monotonic() >= self._asked_at
-        if asks:
+        now = time.monotonic()
+        if asks := bool(commands) and now >= self._asked_at:
             sent.append(("TIME",))
         if calls:
             sent.insert(0, ("EVALSHA", DIGEST, *packed(self.header.uuid, self.prefix, calls)))
         got = self.server.send(sent, anyway=self._anyway)
         made = got.pop(0) if calls else []
+        if asks and isinstance(clock := got.pop(), tuple):
+            self._ahead, self._asked_at = clock[0] * 1000 + clock[1] / 1000 - now * 1000, now + CLOCK_SECONDS
         if commands:
             identity, *got = got
-            clock = got.pop() if asks else None
-            if isinstance(clock, tuple):
-                now = time.monotonic()
-                self._ahead, self._asked_at = (
-                    clock[0] * 1000 + clock[1] / 1000 - now * 1000,
-                    now + CLOCK_SECONDS,
-                )
             if isinstance(identity, bytes | None) and identity != self.header.uuid.encode():
                 made = IndexGone(f"The index {self.server.address.shown} is gone, or another one is there.")
         if isinstance(made, IndexGone):
@@ -344,8 +331,7 @@ class Store:
 
     def generation_of(self, number: int) -> Generation:
         """Return the generation that has or had the document with a *number*."""
-        place = bisect_right([each.start for each in self.generations], number)
-        return self.generations[max(place - 1, 0)]
+        return max([each for each in self.generations if each.start <= number], default=self.generations[0])
 
     # What is called
 
@@ -372,12 +358,12 @@ class Store:
 
     def file(self, documents: Sequence[Documents]) -> list[int]:
         """File some documents, one row each, in one round trip; return their numbers."""
-        filed = [number for number in self.run(*map(self.filing, documents)) if number > 0]
-        if len(filed) == len(documents):
-            return filed
-        # Another generation has begun meanwhile: those left over are the last ones.
-        self.learn_generations()
-        return filed + self.file(documents[len(filed) :])
+        filed: list[int] = []
+        while left := documents[len(filed) :]:
+            filed += [number for number in self.run(*map(self.filing, left)) if number > 0]
+            if len(filed) < len(documents):  # another generation has begun meanwhile
+                self.learn_generations()
+        return filed
 
     def confirmation(self, number: int, document: Documents) -> Write:
         """Return the write that keeps a pending *document*, one row with its note."""
