@@ -6,7 +6,10 @@ One whose pages hang costs the others about one time limit.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import Counter, deque
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,6 +35,13 @@ class Clock:
         return self.now
 
 
+@dataclass
+class Page:
+    site: str
+    seconds: float
+    turn: Turn | None = None
+
+
 class Crawl:
     """A crawl by a clock of its own, with requests in flight, workers, and a queue in front of the workers.
 
@@ -41,71 +51,55 @@ class Crawl:
     def __init__(self, *, workers: int = 2, in_flight: int = 16, limit: float = LIMIT) -> None:
         self.clock = Clock()
         self.turns = FairQueue(workers + 1, limit, clock=self.clock)
-        self.limit = limit
-        self.idle = workers
-        self.free = in_flight
-        self.pool: deque[tuple[Turn, str, float]] = deque()
-        self.ends: list[tuple[float, int, Turn, str, float]] = []
-        self.number = 0
-        self.extracted: Counter[str] = Counter()
-        self.late: Counter[str] = Counter()
-        self.refused: Counter[str] = Counter()
+        self.limit, self.idle, self.free = limit, workers, in_flight
+        self.decided: deque[tuple[Page, bool]] = deque()
+        self.pool: deque[Page] = deque()
+        self.ends: list[tuple[float, int, Page]] = []
+        self.number = itertools.count()
+        self.extracted, self.late, self.refused = Counter[str](), Counter[str](), Counter[str]()
         #: When the last page of a site was through.
         self.through: dict[str, float] = {}
 
     def run(self, pages: Iterable[tuple[str, float]]) -> Crawl:
         """Crawl pages of a site that take so many seconds each."""
-        waiting = deque(pages)
+        waiting = deque(Page(*page) for page in pages)
         while waiting or self.ends:
             while waiting and self.free:
-                self._arrive(*waiting.popleft())
+                page = waiting.popleft()
+                self.free -= 1
+                page.turn = self.turns.ask(page.site, partial(self._is_decided, page))
+                self._go_on()
             if self.ends:
-                self._end()
+                self.clock.now, _, page = heapq.heappop(self.ends)
+                self.idle += 1
+                late = page.seconds > self.limit
+                (self.late if late else self.extracted)[page.site] += 1
+                self._leave(page, min(page.seconds, self.limit), late=late)
+                self._go_on()
         return self
 
-    def _arrive(self, site: str, seconds: float) -> None:
-        self.free -= 1
-        asked: list[Turn] = []
-        answers: list[bool] = []
+    def _is_decided(self, page: Page, granted: bool) -> None:
+        self.decided.append((page, granted))
 
-        def decide(granted: bool) -> None:
-            answers.append(granted)
-            if asked:
-                self._decided(asked[0], site, seconds, granted)
-
-        asked.append(self.turns.ask(site, decide))
-        if answers:
-            self._decided(asked[0], site, seconds, answers[0])
-
-    def _decided(self, turn: Turn, site: str, seconds: float, granted: bool) -> None:
-        if granted:
-            self.pool.append((turn, site, seconds))
-            self._start()
-        else:
-            self.refused[site] += 1
-            self._leave(turn, site)
-
-    def _start(self) -> None:
+    def _go_on(self) -> None:
+        while self.decided:
+            page, granted = self.decided.popleft()
+            if granted:
+                self.pool.append(page)
+            else:
+                self.refused[page.site] += 1
+                self._leave(page)
         while self.idle and self.pool:
             self.idle -= 1
-            turn, site, seconds = self.pool.popleft()
-            self.number += 1
-            end = self.clock.now + min(seconds, self.limit)
-            heapq.heappush(self.ends, (end, self.number, turn, site, seconds))
+            page = self.pool.popleft()
+            end = self.clock.now + min(page.seconds, self.limit)
+            heapq.heappush(self.ends, (end, next(self.number), page))
 
-    def _end(self) -> None:
-        self.clock.now, _, turn, site, seconds = heapq.heappop(self.ends)
-        self.idle += 1
-        self._start()
-        late = seconds > self.limit
-        (self.late if late else self.extracted)[site] += 1
-        self._leave(turn, site, min(seconds, self.limit), late=late)
-        self._start()
-
-    def _leave(self, turn: Turn, site: str, seconds: float = 0.0, *, late: bool = False) -> None:
+    def _leave(self, page: Page, seconds: float = 0.0, *, late: bool = False) -> None:
         self.free += 1
-        self.through[site] = self.clock.now
-        self.turns.end(turn, seconds, late=late)
+        self.through[page.site] = self.clock.now
+        assert page.turn is not None
+        self.turns.end(page.turn, seconds, late=late)
 
 
 def innocents(count: int = 300, sites: int = 30) -> list[tuple[str, float]]:
