@@ -80,14 +80,6 @@ def whole_numbers(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) ->
     return array.astype(dtype)
 
 
-def row_of_hashes(values: ArrayLike) -> NDArray[np.uint64]:
-    """Return *values* as uint64[n]. Raises `ConfigurationError` for what are no hashes of 64 bits."""
-    row = whole_numbers("Hashes", values, np.uint64)
-    if row.ndim != 1:
-        raise ConfigurationError(f"Hashes come in an array of 1 dimension, not of {row.ndim}.")
-    return row
-
-
 def escaped(text: str) -> str:
     """Return *text* with each lone surrogate, which JSON may bring, written out, so that UTF-8 takes it."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from hashlib import blake2b
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from scrapy_neardup.arguments import require_type, require_whole
 
-from .hashing import MOST_SEEDS, Hashes, Terms, hash_tokens
-from .jaccard import character_shingles
+from .hashing import MOST_SEEDS, Hashes, Terms, hash_tokens, mix, shingle
 from .main_text import MainText, long_paragraphs, main_text
 from .normalise import normalise
 from .schemes import ANCHOR, Anchored, Scheme
@@ -21,13 +21,16 @@ from .simhash import fingerprints, require_sound_products
 from .sketch import sketch_each
 from .tokens import BETWEEN, tokenise
 from .values import FIGURES, NUMBERS, TITLE, WORDS, figures, pack, titles, words
-from .walls import is_wall
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from numpy.typing import NDArray
+
 #: Characters of the texts that are signed together. With fewer, calls cost more; with more, caches overflow.
 _GROUP = 1 << 17
+#: No longer text is a wall for what it says. Unit: tokens.
+LONGEST_WALL = 150
 _DEFAULT = Features()
 _SCHEME = Anchored()
 
@@ -106,7 +109,7 @@ class Fingerprinter:
                 title=title[place],
                 figures=figured[place],
                 words=worded[place],
-                wall=is_wall(mains[place], tokens),
+                wall=tokens <= LONGEST_WALL and any(phrase in mains[place] for phrase in phrases_of_walls()),
                 characters=characters[place],
                 keys=keys[place].astype("<u8").tobytes(),
                 extra=extra[place],
@@ -125,7 +128,7 @@ class Fingerprinter:
     def _fingerprints(self, texts: list[str], terms: Terms) -> list[int]:
         size, weight = self.features.shingle, self.features.weight
         if self.features.units == "characters":
-            features = Hashes.of([character_shingles(text, size, self.seed) for text in texts])
+            features = Hashes.of([_character_shingles(text, size, self.seed) for text in texts])
             return fingerprints(features, np.full(len(features.values), size), weight)
         # One character of a script without spaces says little alone.
         alone = terms.tokens.unspaced if weight == "keywords" else terms.tokens.syllables
@@ -141,6 +144,20 @@ class Fingerprinter:
 def in_characters(words: int) -> int:
     """Return how many Han or Kana characters are about as long as so many *words*: nine as five."""
     return words * 9 // 5
+
+
+def _character_shingles(text: str, size: int, seed: int) -> NDArray[np.uint64]:
+    """Hash each run of *size* characters of a normalised text, also spaces and signs; uint64[n], in order."""
+    points = np.frombuffer(text.replace("\n", " ").encode("utf-32-le"), "<u4").astype(np.uint64)
+    return shingle(mix(points + (np.uint64(seed) << np.uint64(32))), size)
+
+
+@cache
+def phrases_of_walls() -> tuple[str, ...]:
+    """Return the phrases of walls.txt, normalised: what captchas, cookie notices and soft 404s say."""
+    lines = files(__package__).joinpath("walls.txt").read_text("utf-8").split("\n")
+    parts = [part for line in lines if not line.startswith(("#", "[")) for part in line.split("|")]
+    return tuple(filter(None, map(normalise, parts)))
 
 
 def _checked(text: str | MainText) -> MainText:

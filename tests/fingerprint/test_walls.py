@@ -10,8 +10,8 @@ import pytest
 
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.fingerprint.fingerprinter import LONGEST_WALL, phrases_of_walls
 from scrapy_neardup.fingerprint.normalise import normalise
-from scrapy_neardup.fingerprint.walls import LONGEST_BY_PHRASE, phrases
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "walls"))
 
@@ -52,14 +52,14 @@ phone, open the menu there, click Load and choose it. Your books stand in the or
 @pytest.mark.parametrize("text", [*NOTES.values(), *HELP.values()], ids=[*NOTES, *HELP])
 def test_ordinary_notes_and_texts_about_where_to_click_are_no_walls(text: str) -> None:
     signature = FINGERPRINTER.signature(text)
-    assert 20 <= signature.tokens <= LONGEST_BY_PHRASE
+    assert 20 <= signature.tokens <= LONGEST_WALL
     assert not signature.wall
 
 
 def test_a_text_of_some_length_is_none_whatever_it_speaks_of() -> None:
     article = " ".join([NOTES["harbour"], NOTES["match"], NOTES["museum"], "They use cookies and a captcha."])
     long = FINGERPRINTER.signature(f"{article} {NOTES['library']}")
-    assert long.tokens > LONGEST_BY_PHRASE
+    assert long.tokens > LONGEST_WALL
     assert not long.wall
     assert FINGERPRINTER.signature(article).wall
 
@@ -83,7 +83,7 @@ def test_walls_of_many_languages_are_hardly_ever_dropped(
 
 
 def test_no_phrase_is_a_part_of_another_one() -> None:
-    every = phrases()
+    every = phrases_of_walls()
     assert len({*every}) == len(every) <= 130
     assert all(one not in other for one in every for other in every if one != other)
     assert all(normalise(phrase) == phrase for phrase in every)
@@ -94,6 +94,6 @@ def test_links_around_a_short_article_make_no_wall() -> None:
     article = "\n".join([NOTES["harbour"], NOTES["match"], NOTES["museum"]]).replace("\n", " ")
     links = "Log in to comment\nPrivacy policy\nCookie settings\nAccept cookies\nCreate an account"
     bare, dressed = (FINGERPRINTER.signature(text) for text in (article, f"{links}\n{article}"))
-    assert bare.tokens == dressed.tokens <= LONGEST_BY_PHRASE
+    assert bare.tokens == dressed.tokens <= LONGEST_WALL
     assert not bare.wall
     assert not dressed.wall
