@@ -1,27 +1,30 @@
-"""A loopback site, texts that repeat each other, and a way to crawl them."""
+"""A way to crawl a loopback site whose texts repeat each other."""
 
 from __future__ import annotations
 
+import json
 import os
-import random
 import sys
-import threading
-from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy import Spider, signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 
 from scrapy_neardup import detector
 from scrapy_neardup.plugin import NearDupExtension
 from tests.helpers.kept_servers import KeptServer
+from tests.helpers.site import Site, html, words
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+
+#: How the stats of failures begin: of this package, and of the user's code.
+ERRORS = ("neardup/error", "log_count/ERROR")
 
 
 class QuickExtension(NearDupExtension):
@@ -36,86 +39,12 @@ SETTINGS = {
     "EXTENSIONS": {NearDupExtension: None, QuickExtension: 0},
     "NEARDUP_EXTRACTOR": "plain",
     "NEARDUP_WORKERS": 1,
+    "NEARDUP_REPORT": "report.jsonl",
     "TWISTED_REACTOR_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
     "RETRY_TIMES": 1,
     "LOG_LEVEL": "DEBUG",
 }
-SYLLABLES = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
-
-
-def words(seed: int, count: int = 200) -> str:
-    """A text of its own for each *seed*."""
-    rng = random.Random(seed)
-    return " ".join("".join(rng.choices(SYLLABLES, k=3)) for _ in range(count))
-
-
-def html(text: str, links: tuple[str, ...] = (), title: str = "Title") -> bytes:
-    anchors = "".join(f'<a href="{link}">x</a>' for link in links)
-    return f"<html><head><title>{title}</title></head><body><p>{text}</p>{anchors}</body></html>".encode()
-
-
-class Site:
-    """An HTTP server on a free port of 127.0.0.1.
-
-    A page is HTML, or (status, headers, body), or a function that returns one of these.
-    """
-
-    def __init__(self) -> None:
-        self.pages: dict[str, Any] = {}
-        self.hits: Counter[str] = Counter()
-        self.barrier: threading.Barrier | None = None
-        #: From path and body of a POST to the text of the page, or to a page.
-        self.answer: Callable[[str, bytes], Any] | None = None
-        site = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                path = self.path
-                site.hits[path] += 1
-                if path.startswith("/together/") and site.barrier is not None:
-                    site.barrier.wait(20)
-                self.answer(site.pages.get(path.partition("?")[0], (404, {}, b"<html>none</html>")))
-
-            def do_POST(self) -> None:
-                site.hits[self.path] += 1
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                assert site.answer is not None
-                page = site.answer(self.path, body)
-                self.answer(html(page) if isinstance(page, str) else page)
-
-            def answer(self, page: Any) -> None:
-                page = page() if callable(page) else page
-                status, headers, body = page if isinstance(page, tuple) else (200, {}, page)
-                self.send_response(status)
-                for name, value in {"Content-Type": "text/html; charset=utf-8", **headers}.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def article(self, path: str, seed: int = 0, links: tuple[str, ...] = (), count: int = 200) -> str:
-        self.pages[path] = html(words(seed, count), links)
-        return self.url + path
-
-    def copies(self, count: int) -> list[str]:
-        """URLs of *count* equal pages, none of which is answered before all are asked for."""
-        self.barrier = threading.Barrier(count)
-        return [self.article(f"/together/{number}") for number in range(count)]
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
 
 
 @dataclass
@@ -125,9 +54,14 @@ class Result:
     stats: dict[str, Any]
     items: list[Any] = field(default_factory=list)
     spider: Any = None
+    #: The lines of NEARDUP_REPORT.
+    report: list[dict[str, Any]] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> Any:
         return self.stats.get(f"neardup/{name}", 0)
+
+    def counts(self, *names: str) -> list[Any]:
+        return [self[name] for name in names]
 
     @property
     def urls(self) -> list[str]:
@@ -136,16 +70,11 @@ class Result:
 
     @property
     def errors(self) -> dict[str, Any]:
-        return {
-            k: v for k, v in self.stats.items() if k.startswith("neardup/error") or k == "log_count/ERROR"
-        }
+        return {name: count for name, count in self.stats.items() if count and name.startswith(ERRORS)}
 
 
 class Pages(Spider):
-    """Visits ``urls``, yields an item per page and follows its links.
-
-    ``seen`` are the pages of its callback.
-    """
+    """Visits ``urls``, yields an item per page and follows its links; ``seen`` are those of its callback."""
 
     name = "pages"
     urls: Sequence[str] = ()
@@ -158,8 +87,6 @@ class Pages(Spider):
         self.matches: dict[str, Any] = {}
 
     async def start(self) -> Any:
-        from scrapy import Request
-
         for url in self.urls:
             yield Request(url, self.parse, errback=self.failed, meta=dict(self.meta), dont_filter=True)
 
@@ -178,8 +105,25 @@ class Pages(Spider):
         self.failures.append(failure)
 
 
-async def _crawl(spider: type[Spider], settings: dict[str, Any] | None = None, **kwargs: Any) -> Result:
-    crawler = Crawler(spider, {**SETTINGS, **(settings or {})})
+def _taken(report: Path) -> list[dict[str, Any]]:
+    with suppress(FileNotFoundError):
+        lines = report.read_text("utf-8").splitlines()
+        report.unlink()
+        return [json.loads(line) for line in lines]
+    return []
+
+
+async def _crawl(
+    spider: type[Spider],
+    settings: dict[str, Any] | None = None,
+    *,
+    at_once: int = 1,
+    raises: bool = False,
+    fails: bool = False,
+    **kwargs: Any,
+) -> Result:
+    own = {"CONCURRENT_REQUESTS": at_once, "CONCURRENT_REQUESTS_PER_DOMAIN": at_once, **(settings or {})}
+    crawler = Crawler(spider, SETTINGS | own)
     result = Result({})
 
     def scraped(item: Any) -> None:
@@ -189,6 +133,9 @@ async def _crawl(spider: type[Spider], settings: dict[str, Any] | None = None, *
     await crawler.crawl_async(**kwargs)
     result.stats = crawler.stats.get_stats()
     result.spider = crawler.spider
+    result.report = _taken(Path(SETTINGS["NEARDUP_REPORT"]))
+    allowed = ERRORS if fails else ERRORS[1:] if raises else ()
+    assert {name for name in result.errors if not name.startswith(allowed)} == set()
     return result
 
 
@@ -200,14 +147,16 @@ def seed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    server = Site()
-    yield server
-    server.close()
+    with Site() as server:
+        yield server
 
 
 @pytest.fixture
 def crawl(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Awaitable[Result]]:
-    """Run ``await crawl(spider class, settings, **spider arguments)`` in this process, without a reactor."""
+    """Run ``await crawl(spider class, settings, **spider arguments)`` in this process, without a reactor.
+
+    It asks for one page *at_once*. Nothing may fail unless the user's code *raises*, or this package *fails*.
+    """
     monkeypatch.chdir(tmp_path)
     return _crawl
 

@@ -256,7 +256,7 @@ def visit(site, pages, text, crawl):
                 yield from response.follow_all(css="a")
 
         site.server.RequestHandlerClass.do_GET = get
-        result = await crawl(Spider, settings, urls=[site.url + made.start])
+        result = await crawl(Spider, settings, urls=[site.url + made.start], at_once=16)
         assert result.errors == {}
         return result, {*asked}, len(asked) - len({*asked})
 

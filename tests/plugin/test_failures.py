@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from concurrent.futures import Future
+from contextlib import ExitStack
 
 import pytest
 
@@ -20,6 +23,7 @@ from scrapy_neardup.plugin import (
 )
 from scrapy_neardup.plugin.page import CrawledPage
 from scrapy_neardup.plugin.reservations import Reservations
+from tests.helpers.site import Site
 
 SETTINGS = {"NEARDUP_ITEM_FIELDS": ["text"], "NEARDUP_POLICY": "drop_page"}
 
@@ -42,9 +46,9 @@ def crawl_five(site, crawl, pages, text):
             yield {"url": response.url, "text": text(int(response.url[-1]) + 100)}
 
     async def run(settings=None):
-        urls = [site.article(f"/{number}", seed=number) for number in range(5)]
-        result = await crawl(Texts, {**SETTINGS, **(settings or {})}, urls=urls)
-        assert sorted(result.spider.seen) == sorted(item["url"] for item in result.items) == urls
+        urls = site.articles(5)
+        result = await crawl(Texts, {**SETTINGS, **(settings or {})}, urls=urls, at_once=5, fails=True)
+        assert sorted(result.spider.seen) == result.urls == urls
         assert "log_count/ERROR" not in result.stats
         return result
 
@@ -131,3 +135,58 @@ def _first(first, then):
         return first() if len(calls) == 1 else then(self, *args)
 
     return method
+
+
+LIMIT = 1.0
+HOSTILE = 20
+#: Sleeps where the page says so.
+EXTRACTOR = """
+import time
+from scrapy_neardup.extraction.libraries import Plain
+
+plain = Plain()
+
+def extract(html, url):
+    if "<p>hang" in html:
+        time.sleep(600)
+    return plain(html, url)
+"""
+
+
+@pytest.mark.slow
+async def test_a_site_whose_pages_hang_holds_up_no_other(site, crawl, pages, page, tmp_path, monkeypatch):
+    (tmp_path / "hanging.py").write_text(EXTRACTOR)
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = {
+        "NEARDUP_EXTRACTOR": "hanging.extract",
+        "NEARDUP_WORKERS": 2,
+        "NEARDUP_EXTRACT_TIMEOUT": LIMIT,
+    }
+
+    class Timed(pages):
+        def note(self, response):
+            super().note(response)
+            self.times = {**getattr(self, "times", {}), response.url: time.monotonic()}
+
+    async def visit(*urls):
+        started = time.monotonic()
+        # So that the site takes up all of CONCURRENT_REQUESTS.
+        result = await crawl(Timed, settings, urls=urls, at_once=16, fails=True)
+        assert sorted(result.spider.seen) == result.urls == sorted(urls)
+        assert result["unique"] == len(innocent)
+        return result, max(result.spider.times[url] for url in innocent) - started
+
+    hostile = [f"{site.url}/hang/{number}" for number in range(HOSTILE)]
+    site.pages |= {f"/hang/{number}": page(f"hang {number}") for number in range(HOSTILE)}
+    with ExitStack() as stack:
+        others = [stack.enter_context(Site()) for _ in range(3)]  # another port is another site
+        innocent = []
+        for number, place in itertools.product(range(20), range(3)):
+            innocent.append(others[place].article(f"/{number}", number * 10 + place))
+        _, alone = await visit(*innocent)
+        result, among = await visit(*hostile, *innocent)
+    print(f"{len(innocent)} pages: {alone:.1f} s alone, {among:.1f} s after {HOSTILE} that hang")
+    assert 1 <= result["error/extract/timeout"] <= 4
+    assert result["error/extract/timeout"] + result["skipped/slow_site"] == HOSTILE
+    # With no turns it is all of them, by two at a time.
+    assert among - alone < HOSTILE * LIMIT / 2 / 2

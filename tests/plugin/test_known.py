@@ -75,19 +75,16 @@ async def test_rules_of_one_crawl_save_the_requests_of_the_next(crawl, site, sho
     with audit([feed], text_field="text") as found:
         rules = [rule.facts() for rule in find_rules(pages_of(found.pages, found.clusters))]
     assert sorted(rule["why"]["what"] for rule in rules) == ["without from", "without print, but p"]
-    path, report = tmp_path / "rules.json", tmp_path / "report.jsonl"
+    path = tmp_path / "rules.json"
     path.write_text(json.dumps(rules))
     for finds_in_print in (True, False):
         before = site.hits.total()
-        report.unlink(missing_ok=True)
-        settings = {"NEARDUP_RULES": str(path), "NEARDUP_REPORT": str(report), "CONCURRENT_REQUESTS": 4}
-        result = await crawl(spider, settings, urls=urls, finds_in_print=finds_in_print)
+        settings = {"NEARDUP_RULES": str(path)}
+        result = await crawl(spider, settings, urls=urls, at_once=4, finds_in_print=finds_in_print)
         saved = first.stats["downloader/request_count"] - (site.hits.total() - before)
         print(f"{saved} of 210 requests for copies saved, {result['rules/deferred']} deferred")
         assert {item["title"] for item in result.items} == {*names}
-        assert result.errors == {}
-        skips = [json.loads(line) for line in report.read_text().splitlines()]
-        skips = [line for line in skips if line["action"] == "skip"]
+        skips = [line for line in result.report if line["action"] == "skip"]
         assert saved == len(skips) == result["rules/skipped"] > 130
         assert all("has come" in line["why"]["rules"] for line in skips)
 
@@ -104,6 +101,5 @@ async def test_a_page_that_fails_is_asked_for_under_its_other_url(crawl, site, p
             if "b=" in response.url:
                 yield {"url": response.url}
 
-    settings = {"NEARDUP_RULES": RULES, "CONCURRENT_REQUESTS": 1}
-    result = await crawl(Spider, settings, urls=[site.url + "/"])
-    assert [item["url"] for item in result.items] == [site.url + "/1?b=3"]
+    result = await crawl(Spider, {"NEARDUP_RULES": RULES}, urls=[site.url + "/"], raises=True)
+    assert result.urls == [site.url + "/1?b=3"]

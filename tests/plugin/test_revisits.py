@@ -1,8 +1,7 @@
-"""A revisit says whether it has changed. Unchanged ones may be dropped."""
+"""A revisit says whether, and which paragraphs, have changed. Unchanged ones may be dropped."""
 
 from __future__ import annotations
 
-import json
 import time
 
 import pytest
@@ -11,7 +10,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup.plugin import NearDuplicatePage, signals
 
-ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1, "NEARDUP_DIR": "seen"}
+SETTINGS = {"NEARDUP_DIR": "seen"}
 
 
 @pytest.fixture
@@ -19,12 +18,11 @@ def listening(pages):
     """A spider that notes what it hears of revisits, and what stands in their meta."""
 
     class Listening(pages):
-        @classmethod
-        def from_crawler(cls, crawler, *args, **kwargs):
-            spider = super().from_crawler(crawler, *args, **kwargs)
-            spider.heard, spider.revisits = {}, {}
-            crawler.signals.connect(spider.hear, signals.page_revisited)
-            return spider
+        async def start(self):
+            self.heard, self.revisits = {}, {}
+            self.crawler.signals.connect(self.hear, signals.page_revisited)
+            async for request in super().start():
+                yield request
 
         def hear(self, response, verdict, policy, spider):
             self.heard[response.url] = (verdict.unchanged, round(verdict.similarity, 4), policy)
@@ -36,67 +34,41 @@ def listening(pages):
     return Listening
 
 
-async def test_whether_and_how_much_a_page_has_changed(site, crawl, listening, text, page, tmp_path):
-    same, other = site.article("/same", 1), site.article("/other", 2)
-    report = tmp_path / "report.jsonl"
-    settings = {**ONE_BY_ONE, "NEARDUP_REPORT": str(report)}
+@pytest.mark.parametrize("revisits", ["keep", "drop_items", "drop_page"])
+async def test_whether_a_page_has_changed_and_what_becomes_of_it(
+    site, crawl, listening, text, page, revisits
+):
+    site.article("/end", 9)
+    same, other = site.article("/same", 1, links=("/end",)), site.article("/other", 2)
+    settings = {**SETTINGS, "NEARDUP_REVISITS": revisits}
     first = await crawl(listening, settings, urls=[same, other])
-    assert first.spider.heard == {}
+    assert (first.spider.heard, len(first.items)) == ({}, 3)
     site.pages["/other"] = page(text(2) + text(3, 60))
     result = await crawl(listening, settings, urls=[same, other])
-    assert (result["revisit"], result["revisit/unchanged"], result["revisit/changed"]) == (2, 1, 1)
-    assert len(result.items) == 2
+    unchanged = 1 if revisits == "drop_page" else 2  # links of pages that are dropped are not followed
+    assert result.counts("revisit/unchanged", "revisit/changed", "duplicate") == [unchanged, 1, 0]
+    assert site.hits["/end"] == unchanged
+    assert result.urls == sorted([same, other, f"{site.url}/end"] if revisits == "keep" else [other])
+    assert result["dropped/item"] == (2 if revisits == "drop_items" else 0)
     mark = result.spider.revisits[other]
-    assert mark == {
-        "url": other, "kind": "revisit", "distance": mark["distance"], "similarity": mark["similarity"],
-        "policy": "keep", "changed": True,
-    }  # fmt: skip
+    assert (mark["url"], mark["kind"], mark["policy"], mark["changed"]) == (other, "revisit", "keep", True)
     assert 0.5 < mark["similarity"] < 0.9
-    assert result.spider.heard == {
-        same: (True, 1.0, "keep"),
-        other: (False, round(mark["similarity"], 4), "keep"),
-    }
-    lines = {line["url"]: line for line in map(json.loads, report.read_text().splitlines())}
+    similarity = round(mark["similarity"], 4)
+    assert result.spider.heard[same] == (True, 1.0, revisits)
+    assert result.spider.heard[other] == (False, similarity, "keep")
+    lines = {line["url"]: line for line in result.report}
     assert (lines[same]["changed"], lines[other]["changed"]) == (False, True)
-    assert lines[other]["similarity"] == round(mark["similarity"], 4)
-    assert "neardup_match" not in result.spider.matches
-    assert result.errors == {}
-
-
-async def test_items_of_unchanged_revisits_are_dropped(site, crawl, listening, text, page):
-    site.article("/end", 9)
-    urls = [site.article("/same", 1, links=("/end",)), site.article("/other", 2)]
-    settings = {**ONE_BY_ONE, "NEARDUP_REVISITS": "drop_items"}
-    assert len((await crawl(listening, settings, urls=urls)).items) == 3
-    site.pages["/other"] = page(text(2) + " updated")
-    result = await crawl(listening, settings, urls=urls)
-    assert result.urls == urls[1:]
-    assert site.hits["/end"] == 2  # links are followed
-    assert result["dropped/item"] == 2
-    assert result.stats["item_dropped_reasons_count/NearDuplicateItem"] == 2
-    assert result.spider.revisits[urls[0]]["policy"] == "drop_items"
-    assert result.spider.heard[urls[0]][2] == "drop_items"
-    assert result.errors == {}
-
-
-async def test_unchanged_revisits_are_dropped_as_pages(site, crawl, listening):
-    urls = [site.article("/same", 1), site.article("/other", 2)]
-    settings = {**ONE_BY_ONE, "NEARDUP_REVISITS": "drop_page"}
-    await crawl(listening, settings, urls=urls[:1])
-    result = await crawl(listening, settings, urls=urls)
-    assert result.spider.seen == urls[1:]
-    (failure,) = result.spider.failures
-    assert failure.check(NearDuplicatePage)
-    assert "is an unchanged revisit of" in str(failure.value)
-    assert result["dropped/page"] == 1
+    assert lines[other]["similarity"] == similarity
+    assert not result.spider.matches
+    assert [each.type for each in result.spider.failures] == [NearDuplicatePage] * (revisits == "drop_page")
 
 
 @pytest.mark.parametrize("revisits", ["drop_items", "drop_page"])
-async def test_a_page_that_has_stored_no_item_is_visited_again(site, crawl, listening, revisits):
+async def test_a_page_that_has_stored_no_item_is_visited_again(site, crawl, pages, revisits):
     """Such as a list of links, or one whose items were not found last time."""
     urls = [site.article("/list", 1, links=("/end",)), site.article("/end", 2)]
 
-    class Listing(listening):
+    class Listing(pages):
         finds = ("end",)
 
         def parse(self, response):
@@ -104,7 +76,7 @@ async def test_a_page_that_has_stored_no_item_is_visited_again(site, crawl, list
             if response.url.endswith(tuple(self.finds)):
                 yield {"url": response.url}
 
-    settings = {**ONE_BY_ONE, "NEARDUP_REVISITS": revisits}
+    settings = {**SETTINGS, "NEARDUP_REVISITS": revisits}
     await crawl(Listing, settings, urls=urls[:1])
     hits = site.hits["/end"]
     result = await crawl(Listing, settings, urls=urls[:1], finds=("end", "list"))
@@ -121,28 +93,25 @@ async def test_a_revisit_of_a_page_in_progress_waits(site, crawl, pages, fails):
     """One URL asked for twice at once: if the first visit fails, the second is stored."""
 
     class Twice(pages):
-        tries = 0
-
-        async def start(self):
-            for number in range(2):
-                yield Request(self.urls[0], self.parse, dont_filter=True, cb_kwargs={"number": number})
-
-        async def parse(self, response, number):
-            Twice.tries += 1
-            first = Twice.tries == 1
+        async def parse(self, response):
+            self.note(response)
+            first = len(self.seen) == 1
             await run_in_thread(time.sleep, 0.3)
             if fails and first:
                 raise ValueError("broken callback")
             yield {"url": response.url}
 
     settings = {"NEARDUP_REVISITS": "drop_items"}
-    result = await crawl(Twice, settings, urls=[site.article("/a")])
+    result = await crawl(Twice, settings, urls=[site.article("/a")] * 2, at_once=2, raises=fails)
+    assert result.counts("index/documents", "dropped/item") == [1, 1 - fails]
     assert len(result.items) == 1
-    assert result["index/documents"] == 1
-    assert result["dropped/item"] == (0 if fails else 1)
 
 
-async def test_carried_items_of_unchanged_revisits_are_kept(site, crawl, pages):
+@pytest.mark.parametrize(
+    ("revisits", "rules"),
+    [("drop_items", []), ("drop_page", []), ("drop_items", [{"url": "", "policy": "drop_items"}])],
+)
+async def test_carried_items_of_unchanged_revisits_are_kept(site, crawl, pages, revisits, rules):
     class Shop(pages):
         async def start(self):
             for number in range(3):
@@ -152,16 +121,9 @@ async def test_carried_items_of_unchanged_revisits_are_kept(site, crawl, pages):
         def parse(self, response, item):
             yield item
 
-    urls = [site.article("/shipping")]
-    for revisits, rules, kept in (
-        ("drop_items", [], 3),
-        ("drop_page", [], 3),
-        ("drop_items", [{"url": "/shipping", "policy": "drop_items"}], 3),
-    ):
-        settings = {"CONCURRENT_REQUESTS": 1, "NEARDUP_REVISITS": revisits, "NEARDUP_RULES": rules}
-        result = await crawl(Shop, settings, urls=urls)
-        assert len(result.items) == kept
-        assert result.errors == {}
+    settings = {"NEARDUP_REVISITS": revisits, "NEARDUP_RULES": rules}
+    result = await crawl(Shop, settings, urls=[site.article("/shipping")])
+    assert len(result.items) == 3
 
 
 async def test_which_paragraphs_have_changed(site, crawl, pages, text):
@@ -169,17 +131,13 @@ async def test_which_paragraphs_have_changed(site, crawl, pages, text):
         def parse(self, response):
             yield {"url": response.url, "changed": response.meta.get("neardup_changed")}
 
-    def show(*seeds):
+    async def changed(*seeds, **settings):
         body = "".join(f"<p>{text(seed, 60)}</p>" for seed in seeds)
         site.pages["/a"] = f"<html><body>{body}</body></html>".encode()
+        return (await crawl(Noting, SETTINGS | settings, urls=[site.url + "/a"])).items[0]["changed"]
 
-    found = []
-    for seeds in ((1, 2, 3), (1, 2, 3), (1, 4, 3), (4, 3)):
-        show(*seeds)
-        settings = {**ONE_BY_ONE, "NEARDUP_CHANGES": True}
-        result = await crawl(Noting, settings, urls=[site.url + "/a"])
-        assert result.errors == {}
-        found.append(result.items[0]["changed"])
+    every = ((1, 2, 3), (1, 2, 3), (1, 4, 3), (4, 3))
+    found = [await changed(*seeds, NEARDUP_CHANGES=True) for seeds in every]
     hashes = {texts: key for each in found for key, texts in each["added"].items()}
     one, two, three, four = (hashes[text(seed, 60)] for seed in (1, 2, 3, 4))
     assert [{**each, "added": [*each["added"]]} for each in found] == [
@@ -188,4 +146,4 @@ async def test_which_paragraphs_have_changed(site, crawl, pages, text):
         {"added": [four], "kept": [one, three], "removed": [two]},
         {"added": [], "kept": [four, three], "removed": [one]},
     ]
-    assert (await crawl(Noting, ONE_BY_ONE, urls=[site.url + "/a"])).items[0]["changed"] is None
+    assert await changed(4, 3) is None

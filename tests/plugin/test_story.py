@@ -13,23 +13,28 @@ import pytest
 from scrapy_neardup.matching.items import behind_items, pack, unpack
 from scrapy_neardup.plugin import signals
 from scrapy_neardup.plugin.story import Story, digest
+from tests.helpers.site import html, words
 
-SETTINGS = {"CONCURRENT_REQUESTS": 1, "NEARDUP_CLUSTER_FIELD": "story_id", "NEARDUP_REPORT": "report.jsonl"}
+SETTINGS = {"NEARDUP_CLUSTER_FIELD": "story_id"}
+
+
+def naming(canonical, more=""):
+    link = f"<link rel=canonical href='{canonical}'>" if canonical else ""
+    return html(words(1) + more, head=link)
 
 
 @pytest.fixture
-def story(site, crawl, pages, text, tmp_path):
+def story(site, crawl, pages):
     """Crawl pages of one story; return what was kept, in order, what listeners were told, and the report."""
 
-    async def run(*paths, settings=None, hosts=None):
+    async def run(*paths, settings=None):
         told = []
 
         class Stories(pages):
-            @classmethod
-            def from_crawler(cls, crawler, *args, **kwargs):
-                spider = super().from_crawler(crawler, *args, **kwargs)
-                crawler.signals.connect(spider.copy_seen, signals.copy_seen)
-                return spider
+            async def start(self):
+                self.crawler.signals.connect(self.copy_seen, signals.copy_seen)
+                async for request in super().start():
+                    yield request
 
             async def copy_seen(self, url, host, kept, story, seen, spider):
                 assert (host, type(seen)) == ("127.0.0.1", datetime)
@@ -40,21 +45,11 @@ def story(site, crawl, pages, text, tmp_path):
                 yield {"url": response.url, "title": response.css("title::text").get(), "price": price}
 
         urls = [site.url + path for path in paths]
-        (tmp_path / "report.jsonl").unlink(missing_ok=True)
         result = await crawl(Stories, {**SETTINGS, **(settings or {})}, urls=urls)
-        assert result.errors == {}
         kept = {item["url"].removeprefix(site.url): item["story_id"] for item in result.items}
-        report = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
-        return kept, told, report
+        return kept, told, result.report
 
-    def show(path, canonical="/story", seed=1, price="", title="A story"):
-        link = f"<link rel=canonical href='{canonical}'>" if canonical else ""
-        head = f"<html><head><title>{title}</title>{link}</head>"
-        site.pages[path] = f"{head}<body><p>{text(seed)}</p><i>{price}</i></body></html>".encode()
-
-    for path in ("/print", "/amp", "/story", "/copy"):
-        show(path)
-    run.show = show
+    site.pages |= dict.fromkeys(["/print", "/amp", "/story", "/copy"], naming("/story"))
     return run
 
 
@@ -93,14 +88,14 @@ async def test_a_page_named_in_an_earlier_crawl_is_kept_in_a_later_one(story, si
 async def test_an_item_that_says_something_else_is_another_story(story, site, policy):
     """Variants of a product name one page as canonical, and a database must keep them all."""
     for path, price in (("/red", "12.90"), ("/blue", "14.90"), ("/story", "11.90")):
-        story.show(path, price=price)
+        site.pages[path] = naming("/story", more=f"<i>{price}</i>")
     kept, told, _ = await story("/red", "/blue", "/story", settings={"NEARDUP_POLICY": policy})
     assert kept == {path: digest(site.url + path).hex() for path in ("/red", "/blue", "/story")}
     assert told == []
 
 
 async def test_copies_that_are_tagged_have_the_identifier_too(story, site):
-    story.show("/far", canonical=site.url.replace("127.0.0.1", "localhost") + "/story")
+    site.pages["/far"] = naming(site.url.replace("127.0.0.1", "localhost") + "/story")
     kept, told, _ = await story("/far", "/story", "/other", settings={"NEARDUP_POLICY": "tag"})
     name = digest(f"{site.url}/far").hex()
     assert kept == {"/far": name, "/story": name}  # another site's page is not named
@@ -130,11 +125,7 @@ async def test_a_list_that_begins_with_another_item_overwrites_none(site, crawl,
         def parse(self, response):
             yield from ({"name": name} for name in said[response.url.partition("?")[2]])
 
-    site.pages["/list"] = site.pages["/list?v=1"] = (
-        b"<html><head><link rel=canonical href=/list></head><body><p>"
-        + b" ".join(b"word%d" % number for number in range(200))
-        + b"</p></body></html>"
-    )
+    site.pages["/list"] = naming("/list")
     result = await crawl(Lists, SETTINGS, urls=[f"{site.url}/list?v=1", f"{site.url}/list"])
     kept = {item["story_id"]: item["name"] for item in result.items}
     assert sorted(kept.values()) == ["alpha", "beta", "gamma"]
@@ -142,11 +133,7 @@ async def test_a_list_that_begins_with_another_item_overwrites_none(site, crawl,
 
 def test_two_processes_name_a_story_alike(site, environment, tmp_path):
     """One crawl meets the print version, the other the story, with one index."""
-    site.pages["/print"] = site.pages["/story"] = (
-        b"<html><head><link rel=canonical href=/story></head><body><p>"
-        + b" ".join(b"word%d" % number for number in range(200))
-        + b"</p></body></html>"
-    )
+    site.pages["/print"] = site.pages["/story"] = naming("/story")
     program = """
 import sys, scrapy
 from scrapy.crawler import CrawlerProcess

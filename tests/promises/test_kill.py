@@ -30,7 +30,7 @@ STORIES = 60
 
 def start(site: Site, folder: Path, seed: int) -> subprocess.Popen[str]:
     script = Path(__file__).with_name("crawl.py")
-    arguments = [site.base, str(STORIES), str(folder / "index"), str(folder / "items.jl"), str(seed)]
+    arguments = [site.url, str(STORIES), str(folder / "index"), str(folder / "items.jl"), str(seed)]
     return subprocess.Popen(
         [sys.executable, str(script), *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -64,7 +64,7 @@ def crawls(dice: random.Random, folder: Path, outcome: Round) -> None:
     """
     stories, items, script = 120, folder / "items", Path(__file__).parents[2] / "tests/promises/crawl.py"
     with Site() as site:
-        command = [sys.executable, str(script), site.base, str(stories), str(folder / "index"), str(items)]
+        command = [sys.executable, str(script), site.url, str(stories), str(folder / "index"), str(items)]
         job = folder / "job"
         for number in in_time(range(6), BUDGET):
             size = items.stat().st_size if items.exists() else 0
