@@ -208,14 +208,12 @@ def test_three_failures_of_a_kind_are_logged(caplog):
     assert ("(report)" in last.getMessage(), bool(last.exc_info)) == (True, False)
 
 
-async def test_every_drop_is_explained_by_its_line(site, crawl, pages, text, page, tmp_path):
+async def test_every_drop_is_explained_by_its_line(site, crawl, pages, text, page):
     base = text(1, 150)
     bodies = [base, base, base + " and more", text(2, 10)]
     urls = [f"{site.url}/{number}" for number in range(4)]
     site.pages.update({f"/{number}": page(body) for number, body in enumerate(bodies)})
-    path = tmp_path / "report.jsonl"
-    await crawl(pages, {"CONCURRENT_REQUESTS": 1, "NEARDUP_REPORT": str(path)}, urls=urls)
-    exact, near, short = sorted(lines(path), key=lambda line: urls.index(line["url"]))
+    exact, near, short = (await crawl(pages, urls=urls)).report
     assert exact["why"]["step"] == "digest"
     assert exact["why"]["found_by"] == ["digest", "fingerprint", "keys"]
     why = near["why"]
