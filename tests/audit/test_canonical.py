@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.canonical import canonical_ranks
+from scrapy_neardup.audit.urls import Url, split_url
 from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import site_key
 
@@ -138,3 +139,19 @@ def test_of_two_sites_the_one_with_more_stories_of_its_own_comes_first() -> None
     own = [("https://origin.example/2026/of-its-own",)]
     ranks = ranks_of([*story, *own], stories=np.array([0, 0, 1]))
     assert ranks[0] < ranks[1]
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("HTTPS://User:pw@A.Example:443/P?b=1&&a#f", Url("https", "a.example", "/P", ("b=1", "a"))),
+        ("http://a.example:8080", Url("http", "a.example:8080", "/", ())),
+        ("http://[::1", Url("http", "[::1", "/", ())),
+        (" \thttp://a.example/x\n", Url("http", "a.example", "/x", ())),
+        ("javascript:alert(1)", Url("javascript", "", "alert(1)", ())),
+        ("pages/a b.html", Url("", "", "pages/a b.html", ())),
+        ("", Url("", "", "", ())),
+    ],
+)
+def test_split_url(url: str, parts: Url) -> None:
+    assert split_url(url) == parts

@@ -24,42 +24,53 @@ pytestmark = [
 ]
 
 
-def audit_in_the_middle(tmp_path: Path) -> tuple[subprocess.Popen[str], set[int]]:
-    """Start an audit of its own process group that signs for minutes; returns it with all its processes."""
-    rows = [json.dumps({"url": f"https://a.example/{n}", "text": text(n, 2000)}) + "\n" for n in range(50)]
-    with (tmp_path / "feed.jl").open("w") as file:
-        for number in range(400):
-            file.writelines(row.replace("a.example", f"{number}.example") for row in rows)
-    arguments = ["audit", str(tmp_path / "feed.jl"), "--out", str(tmp_path / "out")]
+def audit_in_the_middle(folder: Path, kind: str) -> subprocess.Popen[str]:
+    """Start an audit of its own process group that signs or extracts for minutes; return it as it does."""
+    source = folder / "source"
+    source.mkdir()
+    if kind == "texts":
+        items = ({"url": f"https://a.example/{n}", "text": text(n, 2000)} for n in range(50))
+        rows = [json.dumps(item) + "\n" for item in items]
+        with (source / "feed.jl").open("w") as file:
+            for number in range(400):
+                file.writelines(row.replace("a.example", f"{number}.example") for row in rows)
+    else:
+        page = "<html><body>" + "<p>Some words of a page that is extracted for a while. </p>" * 400
+        for number in range(300):
+            (source / f"{number}.html").write_text(f"{page}<p>{number}</p>")
     process = subprocess.Popen(
-        [*COMMAND, *arguments],
+        [*COMMAND, "audit", str(source), "--out", str(folder / "out")],
         stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     deadline = time.monotonic() + 60
     while len(found := children(process.pid)) < 2 and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(0.5)
     assert len(found) >= 2
-    assert process.poll() is None
-    return process, children(process.pid)
+    return process
 
 
 def test_killed_audit_leaves_no_process(tmp_path: Path) -> None:
-    process, started = audit_in_the_middle(tmp_path)
+    process = audit_in_the_middle(tmp_path, "texts")
+    time.sleep(0.5)
+    assert process.poll() is None
+    started = children(process.pid)
     process.kill()
     process.communicate(timeout=20)
     wait_for_none(started)
 
 
-@pytest.mark.parametrize("pause", [0, 2])
-def test_interrupted_audit_ends_with_one_line(tmp_path: Path, pause: float) -> None:
-    process, started = audit_in_the_middle(tmp_path)
+@pytest.mark.parametrize(("kind", "pause"), [("texts", 0.5), ("texts", 2), ("pages", 0), ("pages", 2)])
+def test_interrupted_audit_ends_with_one_line_and_all_its_processes(
+    tmp_path: Path, kind: str, pause: float
+) -> None:
+    process = audit_in_the_middle(tmp_path, kind)
     time.sleep(pause)
+    started = children(process.pid)
     os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=20)  # takes a tenth of a second
+    out, err = process.communicate(timeout=20)  # takes a tenth of a second; with pages, up to two
     assert (out, err) == ("", "Interrupted: run it again, and it goes on.\n")
     assert process.returncode == 130
-    wait_for_none(started)
+    wait_for_none(started, 0.2)
 
 
 def test_signatures_come_in_order_and_processes_end_with_them() -> None:

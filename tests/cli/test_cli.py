@@ -27,6 +27,8 @@ from tests.helpers.forked import scrapy
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.index.redis_server import RedisServer
+
 BIN = Path(sys.executable).parent
 DAY = 86_400
 #: Red, and markup that would be bold.
@@ -210,6 +212,24 @@ def test_forget(index: Path, tmp_path: Path) -> None:
     assert json.loads(run("index", "check", index, "--json").output)["problems"] == []
     assert run("index", "forget", index).exit_code == 2
     assert run("index", "forget", url(1)).exit_code == 2
+
+
+@pytest.mark.slow
+def test_an_index_on_a_server(redis_server: RedisServer) -> None:
+    where = redis_server.url("commands")
+    fill(where, range(10), days_ago=5)
+    fill(where, range(10, 30))
+    facts = json.loads(run("index", "info", where, "--json").stdout)
+    assert (facts["documents"], facts["pending"], facts["name"]) == (30, 0, "commands")
+    assert "30" in run("index", "info", where).stdout
+    assert run("index", "check", where).stdout.count("sound") == 1
+    assert "10 documents are older" in run("index", "prune", where, "--older-than", 3, "--dry-run").stdout
+    assert "Forgot 10 documents" in run("index", "prune", where, "--older-than", 3).stdout
+    assert "Forgot 1 documents" in run("index", "forget", where, url(12)).stdout
+    assert run("index", "forget", where, "--host", "host1.example").exit_code == 0
+    assert stored(where, range(30)) == {n for n in range(10, 30) if n % 3 != 1 and n != 12}
+    assert run("index", "check", where).exit_code == 0
+    assert run("index", "info", redis_server.url("none")).exit_code == 2
 
 
 @pytest.mark.parametrize("scheme", SERVERS)

@@ -1,0 +1,184 @@
+"""What is read and what executors do, without Spark: what the audit of one machine reads, signs and pairs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'scrapy-neardup[spark]'")
+
+from scrapy_neardup import ConfigurationError, Detector
+from scrapy_neardup.audit import audit
+from scrapy_neardup.audit.pairs import equal_keys, near_pairs
+from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.sources.records import SourceUnavailable
+from scrapy_neardup.audit.store import FILE, Store
+from scrapy_neardup.fingerprint import load_scheme
+from scrapy_neardup.index.tables import NO_KEY, PermutedTables
+from scrapy_neardup.spark.frames import signed
+from scrapy_neardup.spark.pages import find_paths, sign_files, sign_lines, sign_rows
+from scrapy_neardup.spark.pairs import keys_held, near_pairs_of_tables, pairs_of_keys, permuted
+from scrapy_neardup.spark.run import SETTINGS, SIGNATURES, make_index
+from tests.audit.corpora import crawl, feed, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def pairs_in(batch: pa.RecordBatch) -> list[tuple[int, int]]:
+    return [*zip(*(batch.column(name).to_pylist() for name in "ab"), strict=True)]
+
+
+def shuffled(rows: pa.RecordBatch) -> pa.Table:
+    """Return the rows of a group as Spark hands them to the next step: in any order."""
+    order = np.random.default_rng(1).permutation(rows.num_rows)
+    return pa.Table.from_batches([rows.take(order)])
+
+
+def test_pairs_of_keys() -> None:
+    dice = np.random.default_rng(4)
+    count, scheme = 200, load_scheme("simhash+anchors")
+    fingerprints = dice.integers(0, 60, count).astype(np.uint64)
+    own = dice.integers(0, 150, (count, 8)).astype(np.uint64)
+    own[:100, 0] = 5  # a stock phrase
+    own[dice.random((count, 8)) < 0.3] = NO_KEY
+    rows = np.sort(dice.choice(1 << 40, count, replace=False))
+    columns = {"row": rows, "fingerprint": signed(fingerprints), "own": [each.tobytes() for each in own]}
+    pages = pa.RecordBatch.from_pydict(columns)
+    found = {*pairs_in(pairs_of_keys(shuffled(keys_held(pages, scheme)), scheme))}
+    numbers = np.arange(count)
+    expected = [*equal_keys(fingerprints, numbers, 8), *equal_keys(own.T.ravel(), np.tile(numbers, 8), 64)]
+    assert found == {tuple(pair) for pair in rows[np.concatenate(expected)].tolist()}
+
+
+@pytest.mark.parametrize("blocks", [4, 5, 6])
+def test_near_fingerprints(blocks: int) -> None:
+    dice = np.random.default_rng(blocks)
+    base = dice.integers(0, 1 << 63, 40, dtype=np.uint64)
+    flips = np.uint64(1) << dice.integers(0, 64, (40, 5)).astype(np.uint64)
+    values = np.concatenate([base, base, *(base ^ flips[:, place] for place in range(5))])
+    rows = dice.permutation(len(values)) + (1 << 35)
+    pages = pa.RecordBatch.from_pydict({"fingerprint": signed(values), "row": rows})
+    layout = PermutedTables(blocks, 3)
+    found = pairs_in(near_pairs_of_tables(shuffled(permuted(pages, layout)), layout, 3))
+    different = np.unique(values)
+    members = {value: rows[values == value].tolist() for value in different.tolist()}
+    expected = {
+        (min(a, b), max(a, b))
+        for chunk in near_pairs(different, 3)
+        for one, other in different[chunk].tolist()
+        for a in members[one]
+        for b in members[other]
+    }
+    assert len(found) == len({*found})
+    assert {*found} == expected
+
+
+OPTIONS = AuditOptions(seed=3, workers=1)
+
+
+def signatures(batches: Iterator[pa.RecordBatch]) -> set[tuple[Any, ...]]:
+    rows = (row for batch in batches for row in batch.to_pylist() if row["kind"] == "page")
+    return {(row["url"], row["title"], row["keys"], row["record"], row["wall"]) for row in rows}
+
+
+def test_lines_rows_and_files_are_signed_as_on_one_machine(tmp_path: Path) -> None:
+    pages = crawl(4)
+    file = feed(tmp_path / "a.jl", pages)
+    with audit(file, tmp_path / "out", seed=3, workers=1):
+        pass
+    store = Store(tmp_path / "out" / FILE)
+    columns = store.load(OPTIONS.header)
+    store.close()
+    keys, records = ([each.tobytes() for each in rows] for rows in (columns.keys, columns.record))
+    stored = {*zip(columns.url, columns.title, keys, records, columns.wall.tolist(), strict=True)}
+    lines = file.read_bytes().splitlines()
+    batches = [
+        pa.RecordBatch.from_pydict({"line": part, "source": ["file:///a.jl"] * len(part)})
+        for part in (lines[:5], lines[5:], [b" "])
+    ]
+    assert signatures(sign_lines(batches, OPTIONS)) == stored
+    assert signatures(sign_rows([pa.RecordBatch.from_pylist(pages)], OPTIONS)) == stored
+    files = pa.RecordBatch.from_pydict({"name": [str(file)], "kind": ["json lines"]})
+    assert signatures(sign_files([files], OPTIONS)) == stored
+
+
+def test_what_is_no_page_is_a_problem() -> None:
+    lines = [b"no JSON", json.dumps({"text": text(1)}).encode(), b'{"url": "https://a.example/"}']
+    batch = pa.RecordBatch.from_pydict({"line": lines, "source": ["file:///a.jl"] * 3})
+    rows = [row for found in sign_lines([batch], OPTIONS) for row in found.to_pylist()]
+    assert [row["kind"] for row in rows] == ["problem"] * 3
+    assert [row["reason"].partition(":")[0] for row in rows] == [
+        "not a JSON object",
+        "no URL, which tells pages apart",
+        "no field that is known to hold text or HTML",
+    ]
+
+
+def test_a_crawl_knows_the_pages_of_an_audit_from_the_start(tmp_path: Path) -> None:
+    pages = crawl(4)
+    tables = list(sign_rows([pa.RecordBatch.from_pylist(pages)], OPTIONS))
+    (tmp_path / "audit" / SIGNATURES).mkdir(parents=True)
+    pyarrow.parquet.write_table(
+        pa.Table.from_batches(tables), tmp_path / "audit" / SIGNATURES / "part-0.parquet"
+    )
+    content = {"settings": asdict(OPTIONS), "identity": OPTIONS.identity()}
+    (tmp_path / "audit" / SETTINGS).write_text(json.dumps(content), encoding="utf-8")
+    count = make_index(tmp_path / "audit", str(tmp_path / "index"))
+    assert count == len(pages) - 1  # a note
+    with Detector.open(tmp_path / "index") as detector:
+        assert detector.check(text(1), "https://elsewhere.example/").kind == "exact"
+        assert detector.check(text(1), "https://a.example/1").kind == "revisit"
+        assert detector.check(text("new"), "https://elsewhere.example/").kind == "unique"
+
+
+PAGE = {"url": "https://a.example/", "text": text(1)}
+
+
+def table(path: Path, **columns: str) -> Path:
+    pyarrow.parquet.write_table(pa.table({name: [value] for name, value in columns.items()}), path)
+    return path
+
+
+def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
+    lines = feed(tmp_path / "a.jl", [PAGE])
+    found = find_paths([str(lines), str(tmp_path / "*.jl"), str(lines)])
+    assert found == ([f"file://{lines.resolve()}"], [], [])
+
+
+def test_what_spark_would_pass_over_or_misread_is_left_to_the_readers(tmp_path: Path) -> None:
+    names = ("_a.jl", ".b.jl", "c[1].jl")
+    others = {str(feed(tmp_path / name, [PAGE]).resolve()) for name in names}
+    damaged = table(tmp_path / "e.parquet", **PAGE)
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    without = table(tmp_path / "f.parquet", number="1")
+    given = [*others, str(damaged), str(without)]
+    lines, tables, found = find_paths([name.replace("[", "[[]") for name in given])
+    assert (lines, tables) == ([], [])
+    assert {each.name for each in found} == {str(each) for each in given}
+
+
+def test_a_folder_is_a_table_if_it_has_nothing_else(tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    table(folder / "part-0.parquet", **PAGE)
+    (folder / "_SUCCESS").touch()
+    assert find_paths([str(folder)]).tables == [f"file://{folder.resolve()}"]
+    (folder / "page.html").write_text("<p>")
+    assert [each.kind for each in find_paths([str(folder)]).others] == ["folder"]
+
+
+def test_paths_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailable, match="does not exist"):
+        find_paths([str(tmp_path / "none.jl")])
+    with pytest.raises(ConfigurationError, match="all executors see"):
+        find_paths(["s3a://crawl/a.warc.gz"])
+    found = find_paths(["s3a://crawl/a.jl", "s3a://crawl/pages.parquet"])
+    assert found == (["s3a://crawl/a.jl"], ["s3a://crawl/pages.parquet"], [])
