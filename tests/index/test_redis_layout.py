@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FIRST = 1 << 18
+FIRST = 1 << 20
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_documents_of_two_generations_are_one_index(address: Address) -> None:
         assert urls_near(other, 1) == []
         numbers = one.add(documents([1] * 12)).tolist()
         assert numbers == list(range(end - 5, end + 7))
-        assert one.store.generations == [Generation(end - FIRST, 0), Generation(end, 4)]
+        assert one.store.generations == [Generation(end - FIRST, 2), Generation(end, 6)]
         expected = [f"u{number}" for number in range(12)]
         for index in (one, other):
             assert sorted(urls_near(index, 1), key=lambda url: int(url[1:])) == expected

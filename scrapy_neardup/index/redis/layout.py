@@ -6,7 +6,7 @@ numbers, one for each document filed in it; a key of a server takes 100 bytes be
 by few bits of a key. The crawler compares the entries.
 
 So that no bucket grows with the index, documents that follow one another are a generation, with buckets of
-its own: the first 262,144, then some 16 times as many, and so on, with names of 4 bits more each.
+its own: the first 1,048,576, then some 16 times as many, and so on, with names of 4 bits more each.
 
 All names of keys begin with the prefix of the index. ``header`` is what it was made with, ``id`` its
 identity, ``n`` the last number given, ``count`` how many documents there are, ``g`` the generations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 VERSION = 3
 #: Documents of a group.
 GROUP = 128
-#: Bits of a permuted key that name its bucket in the first generation, and bits of a hash of a key that has
-#: to be equal.
-NEAR_BITS, EQUAL_BITS = 14, 15
+#: Bits of a permuted key that name its bucket in a generation of 262,144 documents, and bits of a hash of a
+#: key that has to be equal; and how many more the first generation has.
+NEAR_BITS, EQUAL_BITS, FIRST_MORE = 14, 15, 2
 #: Bytes of an entry: the last 7 of a fingerprint's permuted key, or 2 of a hash, and 4 of the number.
 NEAR_BYTES, EQUAL_BYTES = 11, 6
 #: Bits of a permuted key that an entry has.
@@ -68,7 +68,7 @@ class Generation(NamedTuple):
 
     #: The first number.
     start: int
-    #: How many bits more than those of the first generation name its buckets.
+    #: How many bits more than those of the smallest generation name its buckets.
     more: int
 
     @classmethod

@@ -83,7 +83,7 @@ end
 local function grow(known, number, count)
   local start, more = string.match(known, '(%d+):(%d+)$')
   if number + 1 - start < math.min(262144 * 2 ^ more, math.max(262144, 2 * count)) then return end
-  more = 0
+  more = 2
   while 262144 * 2 ^ more <= count do more = more + 4 end
   redis.call('APPEND', prefix .. 'g', ' ' .. text(number + 1) .. ':' .. more)
 end

@@ -14,7 +14,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailabl
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.reservation import Lease
 
-from .layout import GROUP, VERSION, Generation, Layout
+from .layout import FIRST_MORE, GROUP, VERSION, Generation, Layout
 from .scripts import DIGEST, Call, packed
 from .server import IndexGone, require_fit
 
@@ -91,7 +91,7 @@ def write_header(server: Server, header: Header, after: int = 0) -> Header:
     first = max(seconds * 1_000_000 + microseconds, after)
     data = json.dumps([VERSION, json.loads(header.to_json())])
     values: list[bytes | str | int] = [prefix + b"header", data, prefix + b"id", header.uuid]
-    if server.call("MSETNX", *values, prefix + b"n", first - 1, prefix + b"g", f"{first}:0"):
+    if server.call("MSETNX", *values, prefix + b"n", first - 1, prefix + b"g", f"{first}:{FIRST_MORE}"):
         return header
     stored = read_header(server)
     if stored is None:
