@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +20,13 @@ from scrapy_neardup import (
     hamming,
     simhash,
 )
+from scrapy_neardup.arguments import escaped
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.sources.records import SourceUnavailable
 from scrapy_neardup.extraction import Page, Workers, load_extractor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 NAN, HASHES = math.nan, np.arange(9, dtype=np.uint64)
 #: No fingerprints, one or several of them.
@@ -153,3 +156,20 @@ def test_workers() -> None:
     workers = Workers(Fingerprinter(), "plain", **limits)
     refused(lambda: workers.submit(b"<p>text"), TypeError)  # type: ignore[arg-type]
     workers.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("", ""), ("ä 😀\n", "ä 😀\n"), ("a\ud800b", "a\\ud800b"), ("\udc80\udcff", "\\udc80\\udcff")],
+)
+def test_surrogates_are_written_out(text: str, shown: str) -> None:
+    assert escaped(text) == shown
+
+
+@pytest.mark.slow
+def test_any_text_in_every_public_function(tmp_path: Path) -> None:
+    """Code in C that is handed a lone surrogate in a str may end the process."""
+    script = Path(__file__).with_name("helpers") / "any_text.py"
+    command = [sys.executable, "-X", "faulthandler", str(script), str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert (ended.returncode, ended.stdout) == (0, "done\n"), ended.stderr

@@ -148,6 +148,15 @@ print(read_assignments(["DISTANCE=2"])["distance"])
     assert done.stdout == "2\n", done.stderr
 
 
+@pytest.mark.slow
+def test_a_process_that_extracts_imports_neither_scrapy_nor_what_only_the_index_needs() -> None:
+    script = "import sys, scrapy_neardup.extraction.task; print([*sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert {"scrapy", "twisted", "tldextract", "requests"} & set(ast.literal_eval(done.stdout)) == set()
+
+
 @pytest.mark.parametrize(
     ("limit", "count"),
     [("max 100000\n", 8), ("150000 100000\n", 2), ("1600000 100000\n", 8), ("1000 100000\n", 1), ("odd", 8),

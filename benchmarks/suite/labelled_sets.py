@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scrapy_neardup.audit.evaluate import LabelledPairs
 from scrapy_neardup.audit.explaining import Document
 from scrapy_neardup.audit.sources.responses import read_head
-from scrapy_neardup.extraction import Page, TextOnly, Workers, load_extractor
+from scrapy_neardup.extraction import Page, Workers, load_extractor
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.options import DetectionOptions, processors
 
@@ -111,7 +111,7 @@ def extracted(path: Path, pages: dict[str, Page], extractor: str) -> dict[str, M
     if cached.exists():
         return {name: MainText(*parts) for name, parts in json.loads(cached.read_text()).items()}
     limits: dict[str, Any] = {"processes": processors(), "timeout": 60, "memory": 1 << 30}
-    with closing(Workers(TextOnly(), extractor, keep_text=True, **limits)) as workers:
+    with closing(Workers(None, extractor, keep_text=True, **limits)) as workers:
         jobs = [(name, workers.submit(page)) for name, page in pages.items()]
         found = {name: job.result().text or MainText("") for name, job in jobs}
     CACHE.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Extraction, Extractor, Page, Reason, TextOnly
+from .base import Extraction, Extractor, Page, Reason
 from .libraries import EXTRACTORS, load_extractor
 from .parsing import ContentArea
 from .workers import Workers
@@ -14,7 +14,6 @@ __all__ = [
     "Extractor",
     "Page",
     "Reason",
-    "TextOnly",
     "Workers",
     "load_extractor",
 ]

@@ -11,8 +11,7 @@ from scrapy_neardup.arguments import require_type
 from .parsing import ContentArea
 
 if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint.main_text import MainText
-    from scrapy_neardup.fingerprint.signature import Signature
+    from scrapy_neardup.fingerprint import Fingerprinter, MainText, Signature
 
 #: ``no_text``: the page has no main text. ``not_text``: an image, a PDF, an archive. ``timeout``: over the
 #: time limit. ``crash``: the worker process died, or was closed. ``memory``: over the memory limit.
@@ -32,21 +31,6 @@ class Extractor(Protocol):
         """Name, version and options."""
 
     def __call__(self, html: str, url: str | None) -> str | MainText | None: ...
-
-
-class Signer(Protocol):
-    """The part of a ``Fingerprinter`` that a worker process uses; it is pickled."""
-
-    def signature(self, text: str | MainText) -> Signature: ...
-
-
-class TextOnly:
-    """The `Signer` for those who want texts alone."""
-
-    def signature(self, text: str | MainText) -> Signature:
-        from scrapy_neardup.fingerprint import Signature
-
-        return Signature(0, b"", 0, 0, b"", b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +61,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The signature of a page's main text, or why there is none."""
+    """The signature of a page's main text, if it was asked for, or why there is none."""
 
     signature: Signature | None
-    #: Why there is no signature; None if there is one.
+    #: Why there is no text; None if there is one.
     reason: Reason | None
     #: Time in the worker process; 0 for a body that was seen before.
     seconds: float
@@ -97,7 +81,8 @@ class Job:
     """What every worker of one server is to do."""
 
     extractor: str
-    fingerprinter: Signer
+    #: None for those who want texts alone.
+    fingerprinter: Fingerprinter | None
     #: Seconds a page may take.
     timeout: float
     #: Bytes a page may take, beyond what an idle worker has.

@@ -191,39 +191,32 @@ def load_extractor(name: str) -> Extractor:
     path for one. Raises `ExtractorUnavailable`.
     """
     require_type("An extractor", name, str, "a name or an import path, a str")
+
+    def refused(fault: str) -> ExtractorUnavailable:
+        return ExtractorUnavailable(f"The extractor {name!r} of NEARDUP_EXTRACTOR {fault}.")
+
     if name in _BUILT_IN:
         module, attribute, requirement = _BUILT_IN[name]
         try:
             built_in: Extractor = getattr(importlib.import_module(f".{module}", __package__), attribute)()
         except (ImportError, AttributeError) as error:
-            raise ExtractorUnavailable(
-                f"The extractor {name!r} of NEARDUP_EXTRACTOR cannot be imported ({error}): "
-                f"run `pip install --upgrade {requirement}`."
-            ) from error
+            remedy = f"run `pip install --upgrade {requirement}`"
+            raise refused(f"cannot be imported ({error}): {remedy}") from error
         return built_in
     module, _, attribute = name.rpartition(":" if ":" in name else ".")
     if not module or not attribute:
-        raise ExtractorUnavailable(
-            f"NEARDUP_EXTRACTOR is {name!r}, and there is no such extractor: set it to "
-            f"{', '.join(map(repr, EXTRACTORS))} or the import path of a function (html, url) -> text."
-        )
+        known = ", ".join(map(repr, EXTRACTORS))
+        raise refused(f"is none: set it to {known} or the import path of a function (html, url) -> text")
     if module == "__main__":
-        raise ExtractorUnavailable(
-            f"NEARDUP_EXTRACTOR is {name!r}, which worker processes cannot import: move the function to a "
-            "module of its own."
-        )
+        raise refused("cannot be imported by worker processes: move the function to a module of its own")
     try:
         function = getattr(importlib.import_module(module), attribute)
         if isinstance(function, type):
             function = function()
     except Exception as error:  # it is the user's code
-        raise ExtractorUnavailable(
-            f"The extractor {name!r} of NEARDUP_EXTRACTOR cannot be imported ({error!r}): check the path, "
-            "and that its package is installed."
-        ) from error
+        remedy = "check the path, and that its package is installed"
+        raise refused(f"cannot be imported ({error!r}): {remedy}") from error
     if not callable(function) or not takes(function, "", None):
         fault = "takes other arguments" if callable(function) else "is not callable"
-        raise ExtractorUnavailable(
-            f"The extractor {name!r} of NEARDUP_EXTRACTOR {fault}: name a function (html, url) -> text."
-        )
+        raise refused(f"{fault}: name a function (html, url) -> text")
     return _Imported(function, str(getattr(function, "identity", f"{module}:{attribute}")))

@@ -31,7 +31,9 @@ from .segment import Segment
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-    from .base import Extractor, Job, Reason, Signer
+    from scrapy_neardup.fingerprint import Fingerprinter
+
+    from .base import Extractor, Job, Reason
 
 #: Pages after which a worker is replaced, against what libraries leak.
 MAX_PAGES = 5000
@@ -128,7 +130,7 @@ def _limit_memory(size: int) -> None:
 def extract(
     page: Page,
     extractor: Extractor,
-    fingerprinter: Signer,
+    fingerprinter: Fingerprinter | None,
     keep_text: bool = False,
     area: ContentArea = ContentArea(),  # noqa: B008 - a value
 ) -> Extraction:
@@ -147,8 +149,8 @@ def extract(
             text, fallback, hidden = _text(extractor, html, page.url, area)
         if not text.text.strip():
             return none("no_text", fallback=fallback)
-        signature = fingerprinter.signature(text)
-        if hidden:
+        signature = None if fingerprinter is None else fingerprinter.signature(text)
+        if signature is not None and hidden:
             signature = replace(signature, hidden=True)
     except MemoryError:
         return none("memory")

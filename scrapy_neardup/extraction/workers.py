@@ -28,7 +28,7 @@ from .parsing import ContentArea
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from .base import Signer
+    from scrapy_neardup.fingerprint import Fingerprinter
 
 #: Seconds that the server may take to import the extractor.
 START_TIMEOUT = 60.0
@@ -195,7 +195,7 @@ class Workers:
 
     def __init__(
         self,
-        fingerprinter: Signer,
+        fingerprinter: Fingerprinter | None,
         extractor: str,
         *,
         processes: int,

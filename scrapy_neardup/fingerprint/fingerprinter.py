@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -167,13 +167,6 @@ def _checked(text: str | MainText) -> MainText:
     return checked
 
 
-@lru_cache(maxsize=8)
-def _fingerprinter(features: Features, seed: int) -> Fingerprinter:
-    return Fingerprinter(features, seed)
-
-
 def simhash(text: str, features: Features = _DEFAULT, seed: int = 0) -> int:
     """Return the 64-bit fingerprint of a text. Those of near-duplicates differ in few bits, see `hamming`."""
-    require_type("What a fingerprint is made of", features, Features, "a Features")
-    require_whole("A seed", seed, 0, MOST_SEEDS)
-    return _fingerprinter(features, seed).signature(text).fingerprint
+    return Fingerprinter(features, seed).signature(text).fingerprint

@@ -27,12 +27,7 @@ from scrapy_neardup.fingerprint import (
     load_scheme,
     simhash,
 )
-from scrapy_neardup.fingerprint.hashing import Hashes, hash_tokens, shingle
 from scrapy_neardup.fingerprint.main_text import unwrapped
-from scrapy_neardup.fingerprint.normalise import normalise
-from scrapy_neardup.fingerprint.sketch import sketch
-from scrapy_neardup.fingerprint.tokens import tokenise
-from scrapy_neardup.fingerprint.values import NUMBERS, pack
 from scrapy_neardup.index import Header
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, families, record
@@ -153,18 +148,6 @@ def test_light_edits_are_near_and_other_texts_are_not(language: str) -> None:
         assert verified == "other"
         assert jaccard < 0.4
     assert near >= 16
-
-
-def test_parts_of_a_signature_are_made_of_the_same_tokens() -> None:
-    text = text_of(article("english", 2)) + "\nOf 1200 people, 37 came on 12 May, said no 9 of the 1st row."
-    signature = FINGERPRINTER.signature(text)
-    tokens = tokenise(normalise(text))
-    hashes = hash_tokens(tokens)
-    assert (signature.sketch, signature.shingles) == sketch(shingle(hashes, 5))
-    assert [signature.numbers] == pack(Hashes.of([hashes[tokens.numbers]]), NUMBERS)
-    assert np.count_nonzero(np.frombuffer(signature.numbers, "<u2")) == len({"1200", "37", "12", "9", "1st"})
-    least = np.frombuffer(signature.keys, "<u8")
-    assert set(least.tolist()) <= set(shingle(hashes, 8).tolist())
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -144,15 +144,3 @@ def test_two_characters_of_a_script_without_spaces_or_four_letters_count_as_a_to
     text: str, count: int, characters: int
 ) -> None:
     assert terms_of("the cat", text).counts() == ([2, count], [1, characters])
-
-
-def test_votes_of_syllables_are_pairs() -> None:
-    made = terms_of("a か", "the かな 日")
-    hashes = made.hashes.tolist()
-    pair = shingle(made.hashes[3:5], 2).tolist()
-    votes, lengths = made.votes(1, made.tokens.syllables)
-    assert [each.tolist() for each in votes.each()] == [hashes[:2], [hashes[2], *pair, hashes[5]]]
-    assert lengths.tolist() == [1, 1, 3, 0, 1]
-    votes, lengths = made.votes(2, made.tokens.syllables)
-    assert votes.values.tolist() == made.shingles(2).values.tolist()
-    assert lengths.tolist() == [1] * len(votes.values)

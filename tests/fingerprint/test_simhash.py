@@ -153,30 +153,24 @@ def test_moz_pairs_are_those_within_the_distance(name: str) -> None:
     assert found == {frozenset(int(value, 16) for value in pair) for pair in known["pairs"]}
 
 
-# https://github.com/1e0ng/simhash, commit 78f3b8d (2022), tests/test_simhash.py; values retyped
+# Values retyped. github.com/1e0ng/simhash, commit 78f3b8d (2022), tests/test_simhash.py; the last one
+# github.com/internetarchive/wayback-discover-diff, commit 0060bda (2025), tests/test_discover.py, whose 128
+# bits are two votes, since every bit is voted on its own.
+NUMBERS, WAYBACK = [*map(str, range(500))], 66237222457941138286276456718971054176
 
 
-def test_1e0ng_two_words() -> None:
-    assert vote(md5(["aaa", "bbb"])) == 57087923692560392
-
-
-def test_1e0ng_many_features() -> None:
-    assert vote(md5([str(i) for i in range(500)])) == 7984652473404407437
-
-
-def test_1e0ng_weighted_features() -> None:
-    weights = np.array([50 * i for i in range(500)], np.float64)
-    assert vote(md5([str(i) for i in range(500)]), weights) == 3372825719632739723
-
-
-# https://github.com/internetarchive/wayback-discover-diff, commit 0060bda (2025), tests/test_discover.py;
-# value retyped. The vote is 64 bits wide; since every bit is voted on its own, 128 bits are two votes.
-
-
-def test_wayback_128_bits_in_two_halves() -> None:
-    features, weights = ["two", "three", "one"], np.array([2.0, 3.0, 1.0])
-    both = vote(md5(features, 64), weights) << 64 | vote(md5(features), weights)
-    assert both == 66237222457941138286276456718971054176
+@pytest.mark.parametrize(
+    ("features", "shift", "weights", "fingerprint"),
+    [
+        (["aaa", "bbb"], 0, None, 57087923692560392),
+        (NUMBERS, 0, None, 7984652473404407437),
+        (NUMBERS, 0, [50 * n for n in range(500)], 3372825719632739723),
+        (["two", "three", "one"], 0, [2, 3, 1], WAYBACK & (2**64 - 1)),
+        (["two", "three", "one"], 64, [2, 3, 1], WAYBACK >> 64),
+    ],
+)
+def test_known_votes(features: list[str], shift: int, weights: list[int] | None, fingerprint: int) -> None:
+    assert vote(md5(features, shift), weights and np.array(weights, np.float64)) == fingerprint
 
 
 def test_products_are_sound_here() -> None:

@@ -67,10 +67,11 @@ NOTES = [
 ]
 
 
-def verdict(first: str, second: str, sites: tuple[str, str]) -> str:
+def kinds(first: str, second: str) -> set[str]:
+    """What the second text is beside the first, on one site and on two."""
     with Detector.open() as detector:
-        detector.add(first, f"https://{sites[0]}-site.com/1")
-        return detector.check(second, f"https://{sites[1]}-site.com/2").kind
+        detector.add(first, "https://one-site.com/1")
+        return {detector.check(second, f"https://{site}-site.com/2").kind for site in ("one", "two")}
 
 
 @pytest.mark.parametrize(
@@ -85,14 +86,10 @@ def verdict(first: str, second: str, sites: tuple[str, str]) -> str:
         (NOTES[4], {"ș": "ş", "ț": "ţ"}),
     ],
 )
-@pytest.mark.parametrize("sites", [("one", "one"), ("one", "two")])
-def test_the_same_note_written_otherwise_is_a_copy(
-    note: str, changes: dict[str, str], sites: tuple[str, str]
-) -> None:
-    assert verdict(note, note.translate(str.maketrans(changes)), sites) == "near"
+def test_the_same_note_written_otherwise_is_a_copy(note: str, changes: dict[str, str]) -> None:
+    assert kinds(note, note.translate(str.maketrans(changes))) == {"near"}
 
 
-@pytest.mark.parametrize("sites", [("one", "one"), ("one", "two")])
 @pytest.mark.parametrize(
     ("template", "values"),
     [
@@ -100,13 +97,10 @@ def test_the_same_note_written_otherwise_is_a_copy(
         (PERSIAN, ("مراغه", "۴", "۲۱", "۶۸", "۳۳", "۷", "۱۲")),
     ],
 )
-def test_other_values_in_other_digits_are_another_note(
-    template: str, values: tuple[str, ...], sites: tuple[str, str]
-) -> None:
-    assert verdict(template.format(PLACES[0], *VALUES), template.format(*values), sites) != "near"
+def test_other_values_in_other_digits_are_another_note(template: str, values: tuple[str, ...]) -> None:
+    assert "near" not in kinds(template.format(PLACES[0], *VALUES), template.format(*values))
 
 
-@pytest.mark.parametrize("sites", [("one", "one"), ("one", "two")])
 @pytest.mark.parametrize(
     ("template", "one", "other"),
     [
@@ -125,25 +119,26 @@ def test_other_values_in_other_digits_are_another_note(
     ids=["thai", "japanese", "chinese"],
 )
 def test_notes_of_a_template_without_spaces_are_no_copies(
-    template: str, one: tuple[str, ...], other: tuple[str, ...], sites: tuple[str, str]
+    template: str, one: tuple[str, ...], other: tuple[str, ...]
 ) -> None:
-    assert verdict(template.format(*one), template.format(*other), sites) != "near"
-    assert verdict(template.format(*one), template.format(*one) + "。", sites) in ("near", "exact")
+    assert "near" not in kinds(template.format(*one), template.format(*other))
+    assert kinds(template.format(*one), template.format(*one) + "。") <= {"near", "exact"}
 
 
-@pytest.mark.parametrize("sites", [("one", "one"), ("one", "two")])
-def test_han_characters_for_numbers_are_numbers(sites: tuple[str, str]) -> None:
+def test_han_characters_for_numbers_are_numbers() -> None:
     note = (
         "市議会は来月{}日の夕方、市役所の大会議室で開かれる。議題は市長の報告と来年度の予算、それに橋の修理である。市民は会議の初めに"
         "質問をすることができる。来られない人はラジオで会議を聞くことができる。議事録はいつものように次の会議の後に公開され、図書館で"
         "読むことができる。誰でも入場でき、申し込みはいらない。席は{}人分ある。"
     )
-    assert verdict(note.format("七", "五百"), note.format("十二", "三千"), sites) != "near"
-    assert verdict(note.format("七", "五百"), note.format("七", "五百") + "以上。", sites) == "near"
+    assert "near" not in kinds(note.format("七", "五百"), note.format("十二", "三千"))
+    assert kinds(note.format("七", "五百"), note.format("七", "五百") + "以上。") == {"near"}
 
 
 def test_names_that_differ_in_accents_are_other_names() -> None:
     """A note of one template about each is two notes."""
     one = VIETNAMESE.format("Hà Lam", "Trần Tuấn Hùng", "Lê Thu Dung")
     other = VIETNAMESE.format("Hạ Lâm", "Trấn Tuân Hưng", "Lệ Thư Dũng")
-    assert verdict(one, other, ("one", "one")) in ("unique", "template")
+    with Detector.open() as detector:
+        detector.add(one, "https://one-site.com/1")
+        assert detector.check(other, "https://one-site.com/2").kind in ("unique", "template")
