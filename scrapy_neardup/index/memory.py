@@ -58,9 +58,10 @@ class Columns:
 
     def append(self, numbers: NDArray[np.int64], documents: Documents) -> None:
         """Add *documents* under *numbers* (int64[n])."""
+        needed = len(self._urls) + len(numbers)
+        if needed > len(self._numbers):
+            self._keep(self.numbers(), 2 * needed)
         start, stop = len(self._urls), len(self._urls) + len(numbers)
-        if stop > len(self._numbers):
-            self._grow(2 * stop)
         self._keys[:, start:stop] = documents.keys
         self._records[start:stop] = documents.records.view(self._records.dtype)
         self._numbers[start:stop] = numbers
@@ -134,26 +135,18 @@ class Columns:
             if row is not None:
                 self._alive[row] = False
         if len(self._urls) > 64 and len(self._rows) < len(self._urls) // 2:
-            self._keep(self.numbers())
+            self._keep(self.numbers(), len(self._numbers))
 
     def remove_before(self, number: int) -> None:
         """Remove the documents whose numbers are at least 0 and less than *number*."""
         numbers = self.numbers()
-        self._keep(numbers[(numbers < 0) | (numbers >= number)])
+        self._keep(numbers[(numbers < 0) | (numbers >= number)], len(self._numbers))
 
-    def _keep(self, numbers: NDArray[np.int64]) -> None:
-        """Forget all documents but these."""
+    def _keep(self, numbers: NDArray[np.int64], size: int) -> None:
+        """Forget all documents but these; have room for *size* of them."""
         kept = self.documents(numbers.tolist())
-        self._clear(len(self._numbers))
+        self._clear(size)
         self.append(numbers, kept)
-
-    def _grow(self, size: int) -> None:
-        """Have room for *size* documents."""
-        for name in ("_keys", "_records", "_numbers", "_alive"):
-            old = getattr(self, name)
-            new = np.zeros((*old.shape[:-1], size), old.dtype)
-            new[..., : old.shape[-1]] = old
-            setattr(self, name, new)
 
 
 class MemoryIndex:
@@ -164,19 +157,13 @@ class MemoryIndex:
 
     remote = False
 
-    def __init__(
-        self,
-        header: Header,
-        columns: Columns | None = None,
-        pending: dict[int, Reservation] | None = None,
-        lock: threading.RLock | None = None,
-    ) -> None:
+    def __init__(self, header: Header) -> None:
         self.header = header
         #: The newest documents, and what holds the reservations of those of them that are pending.
-        self._columns = Columns(header) if columns is None else columns
-        self._pending = {} if pending is None else pending
+        self._columns = Columns(header)
+        self._pending: dict[int, Reservation] = {}
         #: Held by whatever has to see or change several things at once.
-        self.lock = lock or threading.RLock()
+        self.lock = threading.RLock()
         #: A block that holds the lock, and in which all that others have filed is seen.
         self._newest: AbstractContextManager[object] = self.lock
         self._next = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ from .layout import Run
 from .snapshot import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import lmdb
     from numpy.typing import NDArray
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: The name of a database, a key, the value to write under it, or None to delete the one that is there.
 Item = tuple[str, bytes, bytes | None]
+#: A table of a family, as a function that returns the entries whose keys are in [low, high].
+Table = tuple["Family", "Callable[[int, int], Entries]"]
 #: A run is written again once this share of its documents has a tombstone. So each removal makes four
 #: documents be written again at most.
 HOLLOW = 0.25
@@ -104,10 +106,8 @@ def _flush(environment: Environment, reader: Snapshot) -> Iterator[None]:
     documents = Documents.concatenate([documents for _, documents in reader.whole_log()])
     held = _not_removed(reader.dead, state.flushed, state.next)
     run = _new_run(environment, state.flushed, state.next, int(held.sum()))
-    items = chain(
-        _blocks(environment, state.flushed, documents), _partitions(reader.header, run, held, documents.keys)
-    )
-    yield from write(environment, items)
+    yield from write(environment, _blocks(environment, state.flushed, documents))
+    yield from write(environment, _partitions(run, held, _sorted(reader.header, run.start, documents.keys)))
     _replace_runs(environment, (), run, held)
     reader.refresh()
 
@@ -118,7 +118,7 @@ def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> I
     # This says once what the new run leaves out, because the reader moves on and sees later tombstones.
     held = np.concatenate([reader.held(run) for run in runs]) & _not_removed(reader.dead, start, stop)
     merged = _new_run(environment, start, stop, int(held.sum()))
-    for _ in write(environment, _merged(reader, runs, merged, held)):
+    for _ in write(environment, _partitions(merged, held, _merged(reader, runs))):
         reader.refresh()  # an older view keeps LMDB from using again what others free
         yield
         if _log_is_long(reader):  # what is in the log is in the memory of each process
@@ -202,44 +202,44 @@ def _blocks(environment: Environment, first: int, documents: Documents) -> Itera
         yield "documents", key, layout.encode_block(documents.stored.take(slice(start, start + size)), key)
 
 
-def _partitions(
-    header: Header, run: Run, held: NDArray[np.bool_], keys: NDArray[np.uint64]
-) -> Iterator[Item]:
-    """Yield the partitions of a new *run*: of its documents that are *held* (bool[n]), by their *keys*."""
-    numbers = (np.flatnonzero(held) + run.start).astype(np.uint32)
-    keys = keys[:, held]
-    for family, rows, first in zip(header.families, header.rows, header.first_table, strict=False):
-        base, document = flatten(family, keys[rows], numbers)
+def _partitions(run: Run, held: NDArray[np.bool_], tables: Iterable[Table]) -> Iterator[Item]:
+    """Yield the values of a new *run*: the partitions of *tables*, of those documents that are *held*."""
+    for table, (family, between) in enumerate(tables):
         cut = run.cut(family)
-        for table, permuted in enumerate(family.tables.keys(base), first):
-            for partition, part in layout.split(sort_entries(permuted, document), cut):
-                key = layout.partition_key(run.id, table, partition)
-                yield "runs", key, layout.encode_partition(part, cut, key)
+        for partition in range(1 << cut):
+            low, key = partition << (64 - cut), layout.partition_key(run.id, table, partition)
+            keys, documents = between(low, low | ((1 << (64 - cut)) - 1))
+            with decoding("A partition"):  # an IndexError would be a document of another run
+                alive = held[documents.astype(np.int64) - run.start]
+            entries = Entries(keys[alive], documents[alive])
+            yield "runs", key, layout.encode_partition(entries, cut, key)
     yield "runs", layout.partition_key(run.id, layout.HELD, 0), layout.encode_held(held)
 
 
-def _merged(reader: Snapshot, runs: Sequence[Run], merged: Run, held: NDArray[np.bool_]) -> Iterator[Item]:
-    """Yield the partitions of the run *merged*, made of those of *runs*, of documents that are *held*."""
+def _sorted(header: Header, start: int, keys: NDArray[np.uint64]) -> Iterator[Table]:
+    """Yield the tables of documents by their *keys* (uint64[keys, n]); their numbers begin with *start*."""
+    numbers = np.arange(start, start + keys.shape[1], dtype=np.uint32)
+    for family, rows in zip(header.families, header.rows, strict=True):
+        base, documents = flatten(family, keys[rows], numbers)
+        for permuted in family.tables.keys(base):
+            yield family, sort_entries(permuted, documents).between
+
+
+def _merged(reader: Snapshot, runs: Sequence[Run]) -> Iterator[Table]:
+    """Yield the tables of several *runs* together."""
     for family, first in zip(reader.header.families, reader.header.first_table, strict=False):
-        cut = merged.cut(family)
         for table in range(first, first + len(family.tables)):
-            for partition in range(1 << cut):
-                entries = merge_entries([_slice(reader, run, family, table, partition, cut) for run in runs])
-                with decoding("A partition"):
-                    alive = held[entries.documents.astype(np.int64) - merged.start]
-                entries = Entries(entries.keys[alive], entries.documents[alive])
-                key = layout.partition_key(merged.id, table, partition)
-                yield "runs", key, layout.encode_partition(entries, cut, key)
-    yield "runs", layout.partition_key(merged.id, layout.HELD, 0), layout.encode_held(held)
 
+            def between(low: int, high: int, family: Family = family, table: int = table) -> Entries:
+                parts = []
+                for run in runs:
+                    cut = run.cut(family)
+                    for each in range(low >> (64 - cut), (high >> (64 - cut)) + 1):
+                        entries = reader.partition(run, cut, table, each, check=True).entries
+                        parts.append(entries.between(low, high))
+                return merge_entries(parts)
 
-def _slice(reader: Snapshot, run: Run, family: Family, table: int, partition: int, bits: int) -> Entries:
-    """Return the entries of *run* in the range of a *partition* of a table that is cut by *bits*."""
-    cut, low = run.cut(family), partition << (64 - bits)
-    high = low | ((1 << (64 - bits)) - 1)
-    numbers = range(low >> (64 - cut), (high >> (64 - cut)) + 1)
-    parts = [reader.partition(run, cut, table, each, check=True).entries for each in numbers]
-    return merge_entries(parts).between(low, high)
+            yield family, between
 
 
 def _replace_runs(
@@ -256,23 +256,22 @@ def _replace_runs(
         start, stop = (run or replaced[0]).start, (run or replaced[-1]).stop
         old = {each.id for each in replaced}
         runs = [*(each for each in state.runs if each.id not in old), *([run] if run else [])]
-        dead = layout.read_dead(transaction, environment.databases["dead"], state)
+        database = environment.databases["dead"]
+        dead = layout.read_dead(transaction, database, state)
         dead = dead[(dead >= start) & (dead < stop)]
-        fewer = layout.change_dead(
-            transaction, environment.databases["dead"], dead[~held[dead - start]], add=False
-        )
+        fewer = layout.change_dead(transaction, database, dead[~held[dead - start]], add=False)
         if not replaced:
             with transaction.cursor(environment.databases["log"]) as cursor:
                 cursor.first()
                 while (key := bytes(cursor.key())) and layout.key_number(key) < stop:
                     cursor.delete()
-        state = replace(
+        newer = replace(
             state,
             flushed=state.flushed if replaced else stop,
             runs=tuple(sorted(runs, key=lambda each: each.start)),
             removals=state.removals + 1,
             dead=state.dead + fewer,
         )
-        layout.write_state(environment, transaction, state)
+        layout.write_state(environment, transaction, newer)
 
     environment.write(work)

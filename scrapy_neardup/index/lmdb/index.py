@@ -74,8 +74,10 @@ class LmdbIndex(MemoryIndex):
             undo.callback(self._environment.close)
             header = open_header(self._environment, wanted, ignore)
             self._memtable = Memtable(self._environment, header)
-            super().__init__(header, self._memtable.columns, self._memtable.pending, self._environment.lock)
             self._undo = undo.pop_all()
+        super().__init__(header)
+        self._columns, self._pending = self._memtable.columns, self._memtable.pending
+        self.lock = self._environment.lock
         self._writer = Writer(self._environment, self._memtable, window)
         self._newest = _Newest(self)
 

@@ -19,7 +19,7 @@ from scrapy_neardup.index.search import Entries
 from .directory import DATA, corrupted, read_sidecar, write_sidecar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection
 
     import lmdb
     from numpy.typing import NDArray
@@ -391,14 +391,6 @@ def decode_partition(data: bytes | memoryview, cut: int, *, check: bytes | None 
     documents = np.frombuffer(data, np.uint32, size, 8 * size)
     starts = np.frombuffer(data, np.uint32, (1 << bits) + 1, 12 * size)
     return Partition(Entries(keys, documents), keys.data, starts.data, 64 - cut - bits, (1 << bits) - 1)
-
-
-def split(entries: Entries, bits: int) -> Iterator[tuple[int, Entries]]:
-    """Yield the partitions of a sorted table that is cut by *bits*, each with its number."""
-    borders = np.arange(1, 1 << bits, dtype=np.uint64) << np.uint64(64 - bits if bits else 0)
-    cuts = [0, *np.searchsorted(entries.keys, borders).tolist(), len(entries.keys)]
-    for partition, (start, stop) in enumerate(pairwise(cuts)):
-        yield partition, Entries(entries.keys[start:stop], entries.documents[start:stop])
 
 
 def _directory_bits(size: int) -> int:

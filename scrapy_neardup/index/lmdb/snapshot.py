@@ -147,13 +147,9 @@ class Snapshot:
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
         """Yield the blocks of runs and log that begin in [start, stop), with their first numbers, checked."""
-        for number, value in self._values("documents", start):
-            if number >= min(stop, self.state.flushed):
-                break
-            yield number, layout.decode_block(value, self.header, check=layout.number_key(number)).stored
-        for number, documents in self.log(max(start, self.state.flushed)):
-            if number >= stop:
-                break
+        for number, documents in self._blocks("documents", start, min(stop, self.state.flushed)):
+            yield number, documents.stored
+        for number, documents in self._blocks("log", max(start, self.state.flushed), stop):
             yield number, documents.stored
 
     def log(self, start: int, without: Collection[int] = ()) -> Iterator[tuple[int, Documents]]:
@@ -161,14 +157,21 @@ class Snapshot:
 
         Those that begin with a document *without* are passed over.
         """
-        for number, value in self._values("log", start):
-            if number not in without:
-                yield (
-                    number,
-                    layout.decode_block(
-                        value, self.header, keys=self.header.keys, check=layout.number_key(number)
-                    ),
-                )
+        return self._blocks("log", start, layout.MAX_DOCUMENTS, without)
+
+    def _blocks(
+        self, name: str, start: int, stop: int, without: Collection[int] = ()
+    ) -> Iterator[tuple[int, Documents]]:
+        keys = self.header.keys if name == "log" else 0
+        with self._reader().cursor(self._environment.databases[name]) as cursor:
+            found = cursor.set_range(layout.number_key(start))
+            for key, value in cursor.iternext() if found else ():
+                with decoding("The number of a block"):
+                    number = layout.key_number(key)
+                if number >= stop:
+                    return
+                if number not in without:
+                    yield number, layout.decode_block(value, self.header, keys=keys, check=bytes(key))
 
     def whole_log(self) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log. Raises `IndexCorrupted` unless they are those that the state names."""
@@ -206,15 +209,6 @@ class Snapshot:
             self._partition_bytes += size
             self._partitions[key] = found
         return found
-
-    def _values(self, name: str, start: int) -> Iterator[tuple[int, bytes | memoryview]]:
-        """Yield numbers and values of the database *name*, from document *start* on."""
-        with self._reader().cursor(self._environment.databases[name]) as cursor:
-            if cursor.set_range(layout.number_key(start)):
-                for key, value in cursor.iternext():
-                    with decoding("The number of a block"):
-                        number = layout.key_number(key)
-                    yield number, value
 
     def _reader(self) -> lmdb.Transaction:
         assert self._transaction is not None, "refresh it first"
