@@ -117,8 +117,8 @@ class Header:
     def require(self, wanted: Header, where: str, ignore: Collection[str] = ()) -> None:
         """Raise `IndexMismatch` with the differences unless this index can be used as *wanted*.
 
-        Parameters to *ignore*, or that one of the two leaves empty, are not compared. Texts of another
-        release of an extractor are compared as far as they are alike: a page is signed anew when it is met.
+        Parameters to *ignore*, or that one of the two leaves empty, are not compared, nor are releases of an
+        extractor: a page is signed anew when it is met.
         """
         differences = [
             "{}: index {}, now {}".format(name, *_differing(self.parameters.get(name), value))

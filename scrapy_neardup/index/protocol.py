@@ -78,10 +78,10 @@ def _take(values: list[Value], rows: NDArray[np.int64] | slice) -> list[Value]:
 class Lookup(NamedTuple):
     """One way to look for documents: by their keys of a *family* that differ in at most *distance* bits.
 
-    A key that more than *most* documents match is passed over: a stock phrase tells nothing. At most
-    *nearest* documents are found: those with the most keys in common, of equal ones those that differ in the
-    fewest bits, of equal ones those filed first. If more than *compared* stored keys share a prefix with the
-    document's key, an index may pass over those that share the shortest ones. 0 is no bound.
+    A key that more than *most* documents match is passed over. At most *nearest* documents are found: those
+    with the most keys in common, then those that differ in the fewest bits, then those filed first. If more
+    than *compared* stored keys share a prefix with the document's key, an index may pass over those that
+    share the shortest ones. 0 is no bound.
     """
 
     family: int
@@ -141,9 +141,8 @@ class Index(Protocol):
     ) -> Reservation | None:
         """Find what *document* meets, have *decide* say what is to be filed, file it as pending: in one step.
 
-        Nothing that *decide* would have to know is filed by others in between. An index that cannot keep
-        others out asks *decide* again when they were faster, so it must have no side effects. Returns the
-        reservation, or None if *decide* wants nothing filed.
+        An index that cannot keep others out asks *decide* again when they were faster, so it must have no
+        side effects. Returns the reservation, or None if *decide* wants nothing filed.
         """
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:

@@ -23,10 +23,7 @@ MOST_NOTE = 4096
 
 
 class Pending:
-    """A document whose page nobody knows yet to be stored; another process or machine may hold it.
-
-    Confirmed after its lease has run out, it is filed anew: two copies may be kept, but no page is lost.
-    """
+    """A document whose page nobody knows yet to be stored; another process or machine may hold it."""
 
     def __init__(self, url: str, on_settle: Callable[[Any], object] = lambda handle: None) -> None:
         #: The URL that it is filed under.
@@ -40,10 +37,7 @@ class Pending:
         self._lock = threading.Lock()
 
     def add_done_callback(self, callback: Callable[[Any], object]) -> None:
-        """Call *callback* with this handle once it is no longer pending, in any thread; at once if it is not.
-
-        *callback* must not raise, and should not take long.
-        """
+        """Call *callback*, which must not raise, with this handle once it is settled, in any thread."""
         with self._lock:
             if self.confirmed is None:
                 self._callbacks.append(callback)
@@ -64,16 +58,10 @@ class Pending:
 
 
 class Reservation(Pending):
-    """A pending document that is held in this process: others match it, only ``confirm`` makes it last.
-
-    The first of ``confirm`` and ``release`` settles it, later calls do nothing.
-    """
+    """A pending document of this process. The first of ``confirm`` and ``release`` settles it."""
 
     def confirm(self, *, note: bytes = b"") -> None:
-        """Keep the document: its page was stored. The *note* is stored with it, in one step.
-
-        Raises ValueError for a note of more than `MOST_NOTE` bytes.
-        """
+        """Keep the document, with a *note*. Raises ValueError for one of more than `MOST_NOTE` bytes."""
         if len(note) > MOST_NOTE:
             raise ValueError(f"The note of a document has {len(note)} bytes, and {MOST_NOTE} are stored.")
         self._settle(confirmed=True, note=note)

@@ -52,8 +52,8 @@ def flatten(
 
 def sort_entries(keys: NDArray[np.uint64], documents: NDArray[np.uint32]) -> Entries:
     """Sort entries by key. Equal keys keep their order, so that the same documents give the same bytes."""
-    # Numbers made of the upper bits of a key and of its row sort four times as fast as rows by key. Two keys
-    # seldom have the same upper bits; if some do, the second sort has little to do.
+    # Numbers made of the upper bits of a key and of its row sort four times as fast as rows by key. If keys
+    # have the same upper bits, the second sort has little to do.
     low = np.uint64((1 << len(keys).bit_length()) - 1)
     order = np.sort((keys & ~low) | np.arange(len(keys), dtype=np.uint64)) & low
     entries = Entries(keys[order], documents[order])

@@ -100,10 +100,7 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
         return cls(open_index(path, Header((Family(tables),), (("fingerprint", "<u8"),)), reset=reset))
 
     def add(self, fingerprints: ArrayLike) -> NDArray[np.int64]:
-        """Store *fingerprints* (uint64[n]), on disk on return; returns the number of each, int64[n].
-
-        Raises `ConfigurationError` for what is no whole number from 0 to 2⁶⁴ - 1.
-        """
+        """Store *fingerprints* (uint64[n]), on disk on return; returns the number of each, int64[n]."""
         keys = _row("Fingerprints", fingerprints, np.uint64)
         records = keys.astype(self._index.header.dtype)
         return self._index.add(Documents(keys[np.newaxis], records, [""] * len(keys), [b""] * len(keys)))
@@ -111,7 +108,7 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
     def search(self, fingerprints: ArrayLike, distance: int = DISTANCE) -> Matches:
         """Find what is stored within *distance* bits of each of *fingerprints* (uint64[n]).
 
-        Raises `ConfigurationError` as `add` does, and for a distance that the tables do not find in full.
+        Raises `ConfigurationError` for a distance that the tables do not find in full.
         """
         require_whole("distance", distance, 0, self._index.header.families[0].tables.max_distance)
         return self._index.search(0, _row("Fingerprints", fingerprints, np.uint64), distance)

@@ -3,7 +3,7 @@
 Two keys that differ in at most k bits agree on some ``blocks - k`` of *blocks* blocks of bits. One table for
 each choice of so many blocks, in which these stand first, has the two side by side under a common prefix.
 (Manku, Jain, Das Sarma: Detecting Near-Duplicates for Web Crawling, WWW 2007, section 3.) With one block and
-k = 0 this is an ordinary table of equal keys, so bands, super-shingles and hashes of URLs are filed alike.
+k = 0 it is a table of equal keys: of bands, super-shingles, hashes of URLs.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ CHUNK = 1 << 11
 
 @dataclass(frozen=True)
 class PermutedTables:
-    """All choices of ``blocks - distance`` leading blocks out of *blocks*.
+    """All choices of ``blocks - distance`` leading blocks: a range of each has all within *distance* bits.
 
-    Finds every key within *distance* bits by one range a table; see `radius` for larger distances. Raises
-    `ConfigurationError` unless ``0 <= distance < blocks <= 64``.
+    Raises `ConfigurationError` unless ``0 <= distance < blocks <= 64``.
     """
 
     blocks: int
@@ -108,10 +107,7 @@ class PermutedTables:
         return lead * each + max(0, lead - (self.blocks - more))
 
     def flips(self, distance: int) -> tuple[tuple[int, ...], ...]:
-        """Return what to flip in a permuted key, table by table, so that prefixes find all within *distance*.
-
-        That is nothing at radius 0, and beyond it each bit of the prefix, too.
-        """
+        """Return what to flip in a permuted key of each table, so that prefixes find all within *distance*."""
         return self._each_bit if distance > self.distance else ((0,),) * len(self)
 
     @cached_property

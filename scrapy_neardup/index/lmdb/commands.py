@@ -62,15 +62,12 @@ def opened(path: Path) -> Iterator[tuple[Environment, Header]]:
 @contextlib.contextmanager
 def _environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
     """Open the environment of the index in *path*; the caller has seen to it that it may be used."""
-    environment = Environment(path)
-    try:
+    with contextlib.closing(Environment(path)) as environment:
         with environment.read() as transaction:
             header = read_header(environment, transaction)
         if header is None:
             raise corrupted(path / DATA, "it has no header")
         yield environment, header
-    finally:
-        environment.close()
 
 
 def describe(path: Path) -> dict[str, Any]:

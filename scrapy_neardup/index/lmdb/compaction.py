@@ -1,7 +1,6 @@
 """Maintenance: the log is flushed into sorted runs, and runs are merged into larger ones, a little at a time.
 
-Runs cover neighbouring ranges of document numbers; each is at least twice as large as all newer ones
-together. Nothing of a run exists for readers before the state names it; what a death leaves is swept away.
+Nothing of a run exists for readers before the state names it; what a death leaves is swept away.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 Item = tuple[str, bytes, bytes | None]
 #: A table of a family, as a function that returns the entries whose keys are in [low, high].
 Table = tuple["Family", "Callable[[int, int], Entries]"]
-#: A run is written again once this share of its documents has a tombstone. So each removal makes four
-#: documents be written again at most.
+#: A run is written again once this share of its documents has a tombstone.
 HOLLOW = 0.25
 
 

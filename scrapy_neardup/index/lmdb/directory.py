@@ -24,7 +24,6 @@ DATA, LOCK, USERS, MERGE = "data.mdb", "lock.mdb", "users.lock", "merge.lock"
 #: The note that is beside the file once something was written, and how many bytes it has at most.
 SIDECAR, _NOTE_BYTES = "index.json", 1 << 12
 
-
 #: The errors that LMDB raises for a file whose pages contradict each other.
 DAMAGED = (
     lmdb.BadChecksumError, lmdb.BadDbiError, lmdb.BadValsizeError, lmdb.CorruptedError, lmdb.CursorFullError,
@@ -109,10 +108,7 @@ _META_END = 152
 
 
 def check_data_file(data: Path) -> None:
-    """Raise `IndexCorrupted` for a file that is not one of LMDB, or was cut short, which would kill Python.
-
-    A file that is missing or empty raises nothing.
-    """
+    """Raise `IndexCorrupted` for a file that is not of LMDB, or was cut short, which would kill Python."""
     head: bytes | None = None
     while True:  # others may write meanwhile
         before = head

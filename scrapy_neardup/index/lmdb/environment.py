@@ -1,7 +1,6 @@
 """The LMDB environment of an index: its transactions, its locks, and all sizes and times.
 
-With ``sync=True`` and ``metasync=False`` a power cut undoes at most the last commit; ``sync=False`` or
-``writemap=True`` can corrupt the file. LMDB does not survive a fork: a child would free its parent's readers.
+LMDB does not survive a fork: a child would free its parent's readers.
 """
 
 from __future__ import annotations
@@ -92,8 +91,8 @@ DEFAULT = Tuning()
 class Environment:
     """The open LMDB environment of the index in directory *path*, or of a scratch index if that is None.
 
-    Raises `IndexUnavailable` or `IndexCorrupted` if it cannot be opened. Any thread may call the methods.
-    Locks are taken in this order: `compaction_lock`, `lock`, then the one of a write transaction.
+    Raises `IndexUnavailable` or `IndexCorrupted`. Any thread may call the methods. Locks are taken in this
+    order: `compaction_lock`, `lock`, then the one of a write transaction.
     """
 
     def __init__(self, path: Path | None, tuning: Tuning = DEFAULT) -> None:
@@ -176,8 +175,8 @@ class Environment:
                     map_size=map_bytes,
                     max_dbs=len(DATABASES),
                     max_readers=MAX_READERS,
-                    sync=not self.scratch,
-                    metasync=False,
+                    sync=not self.scratch,  # else a power cut can corrupt the file, as with `writemap`
+                    metasync=False,  # so it undoes at most the last commit
                     writemap=False,
                     meminit=False,
                     readahead=False,

@@ -1,7 +1,4 @@
-"""The index on disk: a memtable over a log and sorted runs in LMDB, and a thread that writes to both.
-
-An index that is open is shared: LMDB does not allow a process to open a file twice.
-"""
+"""The index on disk: a memtable over a log and sorted runs in LMDB, and a thread that writes to both."""
 
 from __future__ import annotations
 
@@ -249,7 +246,7 @@ def open_directory(
     window: float,
     reset: bool,
 ) -> LmdbIndex:
-    """Open the index in directory *path*, or return the one that this process has open, as it is.
+    """Open the index in directory *path*, or return the one that this process has open.
 
     Each call needs its own `close`.
     """

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .layout import Run
 
 
-#: A value of fewer bytes may lie inside a leaf page of LMDB.
+#: A value of fewer bytes may lie inside a leaf page of LMDB, where a change of a neighbour may move it.
 LEAF_VALUE_BYTES = 1 << 16
 #: What it takes to remember a partition that is read in place.
 PARTITION_BYTES = 1 << 11
@@ -187,17 +187,12 @@ class Snapshot:
         raise damaged(f"The log has other documents than the state says, from {expected} on")
 
     def partition(self, run: Run, cut: int, table: int, partition: int, *, check: bool = False) -> Partition:
-        """Return one *partition* of a *table* of *run* that is cut by *cut* bits, as views where possible.
-
-        Raises `IndexCorrupted`, with *check* also for another checksum.
-        """
+        """Return one *partition* of a *table*; `IndexCorrupted`, with *check* also by its checksum."""
         key = (run.id, table, partition)
         found = self._partitions.get(key)
         if found is None or check:
             stored = layout.partition_key(*key)
             data = self._reader().get(stored, b"", db=self._environment.databases["runs"])
-            # LMDB may move a small value when a neighbour changes. A larger one has pages of its own, and a
-            # view of it stays valid as long as its run exists.
             copied = len(data) < LEAF_VALUE_BYTES
             found = layout.decode_partition(
                 bytes(data) if copied else data, cut, check=stored if check else None

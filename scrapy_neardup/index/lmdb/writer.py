@@ -13,7 +13,7 @@ from collections import OrderedDict, deque
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import lmdb
 import numpy as np
@@ -31,7 +31,7 @@ from .layout import State
 from .snapshot import Snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -43,16 +43,6 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
-
-
-class Group(NamedTuple):
-    """What one group commit writes."""
-
-    #: The temporary number of each of *documents*.
-    numbers: list[int]
-    documents: Documents
-    #: Numbers of documents that get a tombstone.
-    removals: list[int]
 
 
 class Memtable:
@@ -73,8 +63,9 @@ class Memtable:
         self.queue: deque[int] = deque()
         #: Numbers of documents that wait for a tombstone. Those of the group have temporary numbers still.
         self.removals: list[int] = []
-        #: Temporary numbers of the group on its way to the disk.
-        self._group: set[int] = set()
+        #: Temporary numbers of the group on its way to the disk, and the removals that go with it.
+        self._group: list[int] = []
+        self._removing: set[int] = set()
         #: For each temporary number that was handed out, the number on disk.
         self._aliases: OrderedDict[int, int] = OrderedDict()
         #: The first numbers of the blocks that this process has committed, until the snapshot shows them.
@@ -151,36 +142,33 @@ class Memtable:
             self.columns.remove([number])
         self._hide_removals()
 
-    def begin(self, size: int) -> Group | None:
-        """Return a group of at most *size* documents and all removals, to be committed, None if empty."""
-        numbers = [*islice(self.queue, size)]
-        removals = [number for number in self.removals if number >= 0]
-        if not numbers and not removals:
-            return None
-        self._group = set(numbers)
-        return Group(numbers, self.columns.documents(numbers), removals)
+    def begin(self, size: int) -> tuple[Documents, set[int]]:
+        """Return the group to be committed: at most *size* documents, and all removals."""
+        self._group = [*islice(self.queue, size)]
+        self._removing = {number for number in self.removals if number >= 0}
+        return self.columns.documents(self._group), self._removing
 
-    def commit(self, group: Group, state: State) -> None:
-        """Give the documents of *group* their numbers, now that it is on disk and has led to *state*."""
-        self._group = set()
-        new = range(state.next - len(group.numbers), state.next)
-        self.columns.renumber(group.numbers, new)
-        self._aliases.update(zip(group.numbers, new, strict=True))
+    def commit(self, state: State) -> None:
+        """Give the documents of the group their numbers, now that it is on disk and has led to *state*."""
+        old, self._group = self._group, []
+        new = range(state.next - len(old), state.next)
+        self.columns.renumber(old, new)
+        self._aliases.update(zip(old, new, strict=True))
         while len(self._aliases) > self._environment.tuning.aliases:
             # A plain dict would look for its first key among all that were deleted.
             self._aliases.popitem(last=False)
-        for _ in group.numbers:
+        for _ in old:
             self.queue.popleft()
-        if group.numbers:
+        if old:
             self._own.add(new.start)
-        written = set(group.removals)
-        self.removals = [self._aliases.get(each, each) for each in self.removals if each not in written]
+        left = [number for number in self.removals if number not in self._removing]
+        self.removals = [self._aliases.get(number, number) for number in left]
         self.columns.remove(self.removals)
 
     def roll_back(self) -> None:
         """Queue the documents of the group again, of which nothing was written; drop those removed since."""
-        gone = self._group.intersection(self.removals)
-        self._group = set()
+        gone = {*self._group}.intersection(self.removals)
+        self._group = []
         self.removals = [number for number in self.removals if number >= 0]
         self.queue = deque(number for number in self.queue if number not in gone)
         self.columns.remove(gone)
@@ -195,7 +183,7 @@ class Memtable:
         return len(forgotten)
 
 
-def append(environment: Environment, documents: Documents, removals: Sequence[int] = ()) -> State:
+def append(environment: Environment, documents: Documents, removals: Collection[int] = ()) -> State:
     """Commit *documents* to the log, and tombstones for *removals*; returns the state that this leads to.
 
     Removals of what is not stored are passed over. Raises `IndexUnavailable` if the index is full.
@@ -361,12 +349,12 @@ class Writer:
         """Write one group, if there is any change."""
         memtable = self._memtable
         with self._environment.lock:
-            group = memtable.begin(self._tuning.group_documents)
-            if group is None:
+            if not memtable.changes:
                 return
+            documents, removals = memtable.begin(self._tuning.group_documents)
             self._since = time.monotonic()
         try:
-            state = append(self._environment, group.documents, group.removals)
+            state = append(self._environment, documents, removals)
         except BaseException:
             with self._environment.lock:
                 memtable.roll_back()
@@ -374,7 +362,7 @@ class Writer:
         finally:
             self._since = math.inf
         with self._wake:
-            memtable.commit(group, state)
+            memtable.commit(state)
             self.counts["commits"] += 1
             memtable.look()
             self._wake.notify_all()
