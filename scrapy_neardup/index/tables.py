@@ -107,7 +107,7 @@ class PermutedTables:
         return lead * each + max(0, lead - (self.blocks - more))
 
     def flips(self, distance: int) -> tuple[tuple[int, ...], ...]:
-        """Return what to flip in a permuted key of each table, so that prefixes find all within *distance*."""
+        """Return what to flip in the key of each table, so that prefixes find all within *distance*."""
         return self._each_bit if distance > self.distance else ((0,),) * len(self)
 
     @cached_property
