@@ -25,7 +25,7 @@ from scrapy_neardup.index.protocol import Documents, Filing, Lookup
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy_neardup.index.protocol import Found, Index, Pending
     from scrapy_neardup.index.reservation import Reservation
@@ -110,65 +110,65 @@ class IndexConformance:
         """Close *index* and open it again, if it outlives that; else return it as it is."""
         return index
 
-    def test_every_fingerprint_within_the_distance_is_found(self) -> None:
+    @pytest.fixture
+    def index(self) -> Iterator[Index]:
+        with closing(self.open()) as index:
+            yield index
+
+    def test_every_fingerprint_within_the_distance_is_found(self, index: Index) -> None:
         dice = random.Random(1)
         centers = [dice.getrandbits(64) for _ in range(3)] + [0, 2**64 - 1]
         stored = [dice.choice(centers) ^ sum(1 << dice.randrange(64) for _ in range(4)) for _ in range(200)]
-        with closing(self.open()) as index:
-            for start in (0, 150):
-                index.add(documents(stored[start : start + 150], start))
-            for distance in range(4):
-                matches = index.search(FINGERPRINT, np.array(centers, np.uint64), distance)
-                found = index.fetch(matches.document)
-                rows = zip(matches.query.tolist(), found.urls, matches.distance.tolist(), strict=True)
-                assert sorted(rows) == sorted(
-                    (query, f"u{number}", (center ^ fingerprint).bit_count())
-                    for query, center in enumerate(centers)
-                    for number, fingerprint in enumerate(stored)
-                    if (center ^ fingerprint).bit_count() <= distance
-                )
+        for start in (0, 150):
+            index.add(documents(stored[start : start + 150], start))
+        for distance in range(4):
+            matches = index.search(FINGERPRINT, np.array(centers, np.uint64), distance)
+            found = index.fetch(matches.document)
+            rows = zip(matches.query.tolist(), found.urls, matches.distance.tolist(), strict=True)
+            assert sorted(rows) == sorted(
+                (query, f"u{number}", (center ^ fingerprint).bit_count())
+                for query, center in enumerate(centers)
+                for number, fingerprint in enumerate(stored)
+                if (center ^ fingerprint).bit_count() <= distance
+            )
 
-    def test_equal_keys_are_found_and_a_missing_key_is_none(self) -> None:
-        with closing(self.open()) as index:
-            index.add(documents([5] * 9))
-            asked = np.array([0, 3, 4, 17, NO_KEY], np.uint64)
-            matches, stored = index.retrieve(FURTHER, asked)
-            rows = sorted(zip(matches.query.tolist(), stored.urls, strict=True))
-            assert rows == [(0, "u0"), (0, "u1"), (1, "u6"), (1, "u7"), (2, "u8")]
+    def test_equal_keys_are_found_and_a_missing_key_is_none(self, index: Index) -> None:
+        index.add(documents([5] * 9))
+        asked = np.array([0, 3, 4, 17, NO_KEY], np.uint64)
+        matches, stored = index.retrieve(FURTHER, asked)
+        rows = sorted(zip(matches.query.tolist(), stored.urls, strict=True))
+        assert rows == [(0, "u0"), (0, "u1"), (1, "u6"), (1, "u7"), (2, "u8")]
 
-    def test_a_key_of_too_many_documents_is_passed_over(self) -> None:
-        with closing(self.open()) as index:
-            alike = documents([FAR] * 6)
-            alike.keys[2] = 49  # as of the document that is looked up
-            index.add(alike.take(slice(4)))
-            assert len(met_by(index, 0, Lookup(FURTHER, most=4))[0]) == 4
-            reservation = reserve(index, alike.take(slice(4, 5)))
-            assert met_by(index, 0, Lookup(FURTHER, most=4)) == ([], False)  # pending ones count
-            assert len(met_by(index, 0, Lookup(FURTHER, most=5))[0]) == 5
-            reservation.release()
-            assert len(met_by(index, 0, Lookup(FURTHER, most=4))[0]) == 4
+    def test_a_key_of_too_many_documents_is_passed_over(self, index: Index) -> None:
+        alike = documents([FAR] * 6)
+        alike.keys[2] = 49  # as of the document that is looked up
+        index.add(alike.take(slice(4)))
+        assert len(met_by(index, 0, Lookup(FURTHER, most=4))[0]) == 4
+        reservation = reserve(index, alike.take(slice(4, 5)))
+        assert met_by(index, 0, Lookup(FURTHER, most=4)) == ([], False)  # pending ones count
+        assert len(met_by(index, 0, Lookup(FURTHER, most=5))[0]) == 5
+        reservation.release()
+        assert len(met_by(index, 0, Lookup(FURTHER, most=4))[0]) == 4
 
-    def test_records_and_urls_come_back(self) -> None:
-        with closing(self.open()) as index:
-            new = documents([3, 1, 2])
-            numbers = index.add(new)
-            stored = index.fetch(numbers[[2, 0]])
-            assert stored.urls == ["u2", "u0"]
-            assert stored.records.tolist() == new.records[[2, 0]].tolist()
-            for unknown in (numbers[[2]] + 1, numbers[[0, 2, 1]] + np.array([0, 1, 0])):
-                found = None
-                with suppress(IndexCorrupted):
-                    found = index.fetch(unknown)
-                assert found is None
+    def test_records_and_urls_come_back(self, index: Index) -> None:
+        new = documents([3, 1, 2])
+        numbers = index.add(new)
+        stored = index.fetch(numbers[[2, 0]])
+        assert stored.urls == ["u2", "u0"]
+        assert stored.records.tolist() == new.records[[2, 0]].tolist()
+        for unknown in (numbers[[2]] + 1, numbers[[0, 2, 1]] + np.array([0, 1, 0])):
+            found = None
+            with suppress(IndexCorrupted):
+                found = index.fetch(unknown)
+            assert found is None
 
-    def test_what_is_discarded_is_gone(self) -> None:
-        with closing(self.open()) as index:
-            numbers = index.add(documents([1, 1, 1])).tolist()
-            index.discard([numbers[1]])
-            index.discard([numbers[1]])
-            assert met_by(index, 1) == (["u0", "u2"], False)
-            assert urls_of(index, 1) == []
-            assert index.gauges()["documents"] == 2
+    def test_what_is_discarded_is_gone(self, index: Index) -> None:
+        numbers = index.add(documents([1, 1, 1])).tolist()
+        index.discard([numbers[1]])
+        index.discard([numbers[1]])
+        assert met_by(index, 1) == (["u0", "u2"], False)
+        assert urls_of(index, 1) == []
+        assert index.gauges()["documents"] == 2
 
     def test_what_is_confirmed_and_flushed_outlives_the_index_and_what_is_pending_does_not(self) -> None:
         index = self.open()
@@ -188,147 +188,136 @@ class IndexConformance:
         finally:
             index.close()
 
-    def test_a_pending_document_is_found_with_its_handle_until_it_is_settled(self) -> None:
-        with closing(self.open()) as index:
-            kept, gone = reserve(index, documents([1])), reserve(index, documents([2], 1))
-            found = index.find(documents([3], 9), LOOKUPS)
-            assert sorted(found.stored.urls) == ["u0", "u1"]
-            told: list[bool | None] = []
-            for handle in found.pending:
-                assert handle is not None
-                assert handle.confirmed is None
-                handle.add_done_callback(lambda each: told.append(each.confirmed))
-            assert told == []
-            kept.confirm()
-            gone.release()
-            assert sorted(told, key=bool) == [False, True]
-            gone.add_done_callback(lambda each: told.append(each.confirmed))
-            assert told[2:] == [False]
-            found = index.find(documents([3], 9), LOOKUPS)
-            assert (found.stored.urls, found.pending) == (["u0"], [None])
+    def test_a_pending_document_is_found_with_its_handle_until_it_is_settled(self, index: Index) -> None:
+        kept, gone = reserve(index, documents([1])), reserve(index, documents([2], 1))
+        found = index.find(documents([3], 9), LOOKUPS)
+        assert sorted(found.stored.urls) == ["u0", "u1"]
+        told: list[bool | None] = []
+        for handle in found.pending:
+            assert handle is not None
+            assert handle.confirmed is None
+            handle.add_done_callback(lambda each: told.append(each.confirmed))
+        assert told == []
+        kept.confirm()
+        gone.release()
+        assert sorted(told, key=bool) == [False, True]
+        gone.add_done_callback(lambda each: told.append(each.confirmed))
+        assert told[2:] == [False]
+        found = index.find(documents([3], 9), LOOKUPS)
+        assert (found.stored.urls, found.pending) == (["u0"], [None])
 
-    def test_the_first_of_confirm_and_release_counts(self) -> None:
-        with closing(self.open()) as index:
-            one, other = reserve(index, documents([1])), reserve(index, documents([1], 1))
-            one.confirm()
-            one.release()
-            other.release()
-            other.confirm()
-            assert (one.confirmed, other.confirmed) == (True, False)
-            assert met_by(index, 1) == (["u0"], False)
-            assert index.gauges()["pending"] == 0
+    def test_the_first_of_confirm_and_release_counts(self, index: Index) -> None:
+        one, other = reserve(index, documents([1])), reserve(index, documents([1], 1))
+        one.confirm()
+        one.release()
+        other.release()
+        other.confirm()
+        assert (one.confirmed, other.confirmed) == (True, False)
+        assert met_by(index, 1) == (["u0"], False)
+        assert index.gauges()["pending"] == 0
 
-    def test_what_is_replaced_goes_with_the_confirmation(self) -> None:
-        with closing(self.open()) as index:
-            (old,) = index.add(documents([1])).tolist()
-            reservation = reserve(index, documents([1], 1), [old])
-            assert met_by(index, 1) == (["u0", "u1"], False)
-            reservation.release()
-            assert met_by(index, 1) == (["u0"], False)
-            reserve(index, documents([1], 2), [old]).confirm()
-            assert met_by(index, 1) == (["u2"], False)
+    def test_what_is_replaced_goes_with_the_confirmation(self, index: Index) -> None:
+        (old,) = index.add(documents([1])).tolist()
+        reservation = reserve(index, documents([1], 1), [old])
+        assert met_by(index, 1) == (["u0", "u1"], False)
+        reservation.release()
+        assert met_by(index, 1) == (["u0"], False)
+        reserve(index, documents([1], 2), [old]).confirm()
+        assert met_by(index, 1) == (["u2"], False)
 
-    def test_a_note_comes_with_the_confirmation_and_stays_with_its_document(self) -> None:
-        with closing(self.open()) as index:
-            reservation = reserve(index, documents([1]))
-            with pytest.raises(ValueError, match="note"):
-                reservation.confirm(note=bytes(4097))
-            assert reservation.confirmed is None
-            reservation.confirm(note=b"\xff\0" * 2048)
-            reserve(index, documents([1], 1)).confirm()
-            index.add(documents([1], 2)._replace(notes=[b"\xff"]))
-            notes = {"u0": b"\xff\0" * 2048, "u1": b"", "u2": b"\xff"}
-            for _ in range(2):
-                found = index.find(documents([1], 9), LOOKUPS)
-                retrieved = index.retrieve(URL, np.arange(3, dtype=np.uint64))[1]
-                for part in (found.stored, index.fetch(found.documents), retrieved):
-                    assert dict(zip(part.urls, part.notes, strict=True)) == notes
-                index.flush()
+    def test_a_note_comes_with_the_confirmation_and_stays_with_its_document(self, index: Index) -> None:
+        reservation = reserve(index, documents([1]))
+        with pytest.raises(ValueError, match="note"):
+            reservation.confirm(note=bytes(4097))
+        assert reservation.confirmed is None
+        reservation.confirm(note=b"\xff\0" * 2048)
+        reserve(index, documents([1], 1)).confirm()
+        index.add(documents([1], 2)._replace(notes=[b"\xff"]))
+        notes = {"u0": b"\xff\0" * 2048, "u1": b"", "u2": b"\xff"}
+        for _ in range(2):
+            found = index.find(documents([1], 9), LOOKUPS)
+            retrieved = index.retrieve(URL, np.arange(3, dtype=np.uint64))[1]
+            for part in (found.stored, index.fetch(found.documents), retrieved):
+                assert dict(zip(part.urls, part.notes, strict=True)) == notes
+            index.flush()
 
-    def test_nothing_is_filed_if_so_decided_and_all_that_is_met_is_shown(self) -> None:
-        with closing(self.open()) as index:
-            index.add(documents([0b1, 0b10, 2**60 - 1]))
-            seen: list[Found] = []
-            assert index.reserve_if(documents([0], 1), LOOKUPS, seen.append) is None
-            assert seen[-1].stored.urls == ["u0", "u1"]
-            assert seen[-1].shared.tolist() == [[1, 1], [0, 1]]
-            assert len(index.find(documents([0], 1), LOOKUPS).documents) == 2
-            assert len(index.find(documents([0xFF << 40], 8), LOOKUPS).documents) == 0
+    def test_nothing_is_filed_if_so_decided_and_all_that_is_met_is_shown(self, index: Index) -> None:
+        index.add(documents([0b1, 0b10, 2**60 - 1]))
+        seen: list[Found] = []
+        assert index.reserve_if(documents([0], 1), LOOKUPS, seen.append) is None
+        assert seen[-1].stored.urls == ["u0", "u1"]
+        assert seen[-1].shared.tolist() == [[1, 1], [0, 1]]
+        assert len(index.find(documents([0], 1), LOOKUPS).documents) == 2
+        assert len(index.find(documents([0xFF << 40], 8), LOOKUPS).documents) == 0
 
-    def test_of_equal_documents_reserved_by_many_threads_one_is_filed(self) -> None:
-        with closing(self.open()) as index:
-            dice = random.Random(2)
-            fingerprints = [dice.getrandbits(64) for _ in range(20)]
-            filed: list[Reservation] = []
-            start = threading.Barrier(8)
+    def test_of_equal_documents_reserved_by_many_threads_one_is_filed(self, index: Index) -> None:
+        dice = random.Random(2)
+        fingerprints = [dice.getrandbits(64) for _ in range(20)]
+        filed: list[Reservation] = []
+        start = threading.Barrier(8)
 
-            def race(number: int) -> None:
-                for turn, fingerprint in enumerate(fingerprints):
-                    start.wait(30)
-                    new = documents([fingerprint], 100 * turn + number)
-                    reservation = reserve_new(index, new)
-                    if reservation is not None:
-                        filed.append(reservation)
+        def race(number: int) -> None:
+            for turn, fingerprint in enumerate(fingerprints):
+                start.wait(30)
+                new = documents([fingerprint], 100 * turn + number)
+                reservation = reserve_new(index, new)
+                if reservation is not None:
+                    filed.append(reservation)
 
-            threads = [threading.Thread(target=race, args=(number,)) for number in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(60)
-            assert len(filed) == 20
+        threads = [threading.Thread(target=race, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert len(filed) == 20
 
     # `Lookup.nearest`
 
-    def test_the_fewest_different_bits_come_first_and_then_the_oldest(self) -> None:
+    def test_the_fewest_different_bits_come_first_and_then_the_oldest(self, index: Index) -> None:
         order = [place for place in np.argsort(BITS, kind="stable").tolist() if BITS[place] < 4]
-        with closing(self.open()) as index:
-            for start in (0, 5):
-                index.add(documents([(1 << bits) - 1 for bits in BITS[start : start + 5]], start))
-            for nearest in range(1, len(BITS) + 2):
-                found = index.find(documents([0], 99), [Lookup(FINGERPRINT, 3, nearest=nearest)])
-                assert sorted(found.stored.urls) == sorted(f"u{place}" for place in order[:nearest])
-                assert found.documents.tolist() == sorted(found.documents.tolist())
-                assert (found.crowded, found.narrowed) == (nearest < len(order), False)
+        for start in (0, 5):
+            index.add(documents([(1 << bits) - 1 for bits in BITS[start : start + 5]], start))
+        for nearest in range(1, len(BITS) + 2):
+            found = index.find(documents([0], 99), [Lookup(FINGERPRINT, 3, nearest=nearest)])
+            assert sorted(found.stored.urls) == sorted(f"u{place}" for place in order[:nearest])
+            assert found.documents.tolist() == sorted(found.documents.tolist())
+            assert (found.crowded, found.narrowed) == (nearest < len(order), False)
 
-    def test_what_is_removed_makes_room(self) -> None:
+    def test_what_is_removed_makes_room(self, index: Index) -> None:
         lookup = Lookup(FINGERPRINT, 3, nearest=2)
-        with closing(self.open()) as index:
-            numbers = index.add(documents([1, 1, 1, 1])).tolist()
-            index.discard(numbers[:1])
-            assert met_by(index, 1, lookup) == (["u1", "u2"], True)
-            index.discard(numbers[1:2])
-            assert met_by(index, 1, lookup) == (["u2", "u3"], False)
+        numbers = index.add(documents([1, 1, 1, 1])).tolist()
+        index.discard(numbers[:1])
+        assert met_by(index, 1, lookup) == (["u1", "u2"], True)
+        index.discard(numbers[1:2])
+        assert met_by(index, 1, lookup) == (["u2", "u3"], False)
 
-    def test_pending_documents_are_the_newest(self) -> None:
+    def test_pending_documents_are_the_newest(self, index: Index) -> None:
         lookups = [Lookup(FINGERPRINT, 3, nearest=3), Lookup(URL, nearest=3)]
-        with closing(self.open()) as index:
-            index.add(documents([1, 1]))
-            pending = [reserve(index, documents([1], number)) for number in (2, 3)]
-            assert met_by(index, 1, *lookups) == (["u0", "u1", "u2"], True)
-            pending[0].release()
-            assert met_by(index, 1, *lookups) == (["u0", "u1", "u3"], False)
+        index.add(documents([1, 1]))
+        pending = [reserve(index, documents([1], number)) for number in (2, 3)]
+        assert met_by(index, 1, *lookups) == (["u0", "u1", "u2"], True)
+        pending[0].release()
+        assert met_by(index, 1, *lookups) == (["u0", "u1", "u3"], False)
 
-    def test_of_equal_keys_the_most_shared_come_first_and_then_the_oldest(self) -> None:
+    def test_of_equal_keys_the_most_shared_come_first_and_then_the_oldest(self, index: Index) -> None:
         new = documents([0] * 6)
         new.keys[2:5] = np.array(  # three further keys of each of six documents
             [[7, 20, 21, 7, 7, 7], [30, 31, 8, 8, 32, 33], [40, 9, 9, 9, 41, 42]], np.uint64
         )
         asked = new.take(slice(3, 4))
-        with closing(self.open()) as index:
-            index.add(new)
-            for nearest, urls in ((1, ["u3"]), (2, ["u2", "u3"]), (4, ["u0", "u1", "u2", "u3"])):
-                found = index.find(asked, [Lookup(FURTHER, nearest=nearest)])
-                assert (sorted(found.stored.urls), found.crowded) == (urls, True)
-            found = index.find(asked, [Lookup(FURTHER, nearest=6)])
-            assert (found.shared.tolist(), found.crowded) == ([[1, 1, 2, 3, 1, 1]], False)
-            # A key that too many share is passed over, with a bound as without.
-            found = index.find(asked, [Lookup(FURTHER, most=3, nearest=4)])
-            assert (sorted(found.stored.urls), found.crowded) == (["u1", "u2", "u3"], False)
+        index.add(new)
+        for nearest, urls in ((1, ["u3"]), (2, ["u2", "u3"]), (4, ["u0", "u1", "u2", "u3"])):
+            found = index.find(asked, [Lookup(FURTHER, nearest=nearest)])
+            assert (sorted(found.stored.urls), found.crowded) == (urls, True)
+        found = index.find(asked, [Lookup(FURTHER, nearest=6)])
+        assert (found.shared.tolist(), found.crowded) == ([[1, 1, 2, 3, 1, 1]], False)
+        # A key that too many share is passed over, with a bound as without.
+        found = index.find(asked, [Lookup(FURTHER, most=3, nearest=4)])
+        assert (sorted(found.stored.urls), found.crowded) == (["u1", "u2", "u3"], False)
 
-    def test_of_one_equal_key_the_oldest_come_first_by_each_lookup(self) -> None:
+    def test_of_one_equal_key_the_oldest_come_first_by_each_lookup(self, index: Index) -> None:
         new = documents([0, 2**64 - 1] * 4)
         new.keys[1] = 99
-        with closing(self.open()) as index:
-            index.add(new)
-            lookups = [Lookup(URL, nearest=2), Lookup(FINGERPRINT, 3, nearest=3)]
-            assert met_by(index, 2**64 - 1, *lookups) == (["u0", "u1", "u3", "u5"], True)
+        index.add(new)
+        lookups = [Lookup(URL, nearest=2), Lookup(FINGERPRINT, 3, nearest=3)]
+        assert met_by(index, 2**64 - 1, *lookups) == (["u0", "u1", "u3", "u5"], True)
