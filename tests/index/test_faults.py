@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
+import resource
 import signal
-import subprocess
-import sys
 import threading
 import time
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
@@ -24,18 +24,18 @@ from scrapy_neardup.index.lmdb.commands import check as problems
 from scrapy_neardup.index.lmdb.environment import Tuning
 from scrapy_neardup.index.lmdb.writer import Memtable, append
 from tests.index.conformance import reserve
-from torture.children import isolated
+from torture.children import Child, isolated
 
 from .consistency import check
 from .small import HEADER, SMALL, documents, has, numbered, store, wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from .flaky import Flaky
 
 PAGE = 4096
-ROOT = Path(__file__).parents[2]
 HASTY = Tuning(group_seconds=0.0, commit_retry_seconds=0.01, upkeep_retry_seconds=0.01, backlog_documents=10)
 
 
@@ -46,52 +46,62 @@ def hasty(tmp_path: Path, flaky: Flaky) -> Iterator[LmdbIndex]:
         yield index
 
 
-def script(body: str, *arguments: object) -> subprocess.Popen[str]:
-    """Run *body* in another process, with the helpers of this module."""
-    head = "import sys; sys.path.insert(0, sys.argv.pop(1)); from tests.index.test_faults import *\n"
-    return subprocess.Popen(
-        [sys.executable, "-c", head + body, str(ROOT), *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+def reader(path: Path) -> None:
+    """Open the index, and search it once."""
+    index = LmdbIndex(path, HEADER)
+    assert has(index, 1)
+    (path / "reads").touch()
+    time.sleep(60)
 
 
-FULL_DISK = """
-import resource
-index = LmdbIndex(Path(sys.argv[1]), HEADER)
-store(index, *range(100))
-index.flush()
-_, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-resource.setrlimit(resource.RLIMIT_FSIZE, (index.gauges()["bytes"] + 4096, hard))
-store(index, *range(100, 3000))
-wait(lambda: index.gauges()["degraded"])
-store(index, *range(3000, 3100))
-assert all(has(index, number) for number in range(3100))
-try:
+def lock_holder(path: Path) -> None:
+    """Open the index, and take its write lock once told to."""
+
+    def work(transaction: object) -> None:
+        (path / "holds").touch()
+        time.sleep(60)
+
+    index = LmdbIndex(path, HEADER)
+    (path / "open").touch()
+    wait((path / "go").exists)
+    index._environment.write(work)
+
+
+def on_a_full_disk(path: Path) -> list[tuple[str, object]]:
+    """Use an index while its file cannot grow, and then can; returns what was logged."""
+    logged: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = logged.append
+    logging.getLogger("scrapy_neardup").addHandler(handler)
+    index = LmdbIndex(path, HEADER)
+    store(index, *range(100))
     index.flush()
-except IndexUnavailable as error:
-    print("flush:", error)
-gauges = index.gauges()
-assert gauges["degraded"] == 1 and gauges["documents"] == 3100 and gauges["backlog"] > 2000, gauges
-resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-wait(lambda: not index.gauges()["backlog"])
-gauges = index.gauges()
-assert gauges["degraded"] == 0 and gauges["forgotten"] == 0, gauges
-index.close()
-"""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (index.gauges()["bytes"] + 4096, hard))
+    store(index, *range(100, 3000))
+    wait(lambda: index.gauges()["degraded"])
+    store(index, *range(3000, 3100))
+    assert all(has(index, number) for number in range(3100))
+    with pytest.raises(IndexUnavailable, match="changes cannot be written to the index"):
+        index.flush()
+    gauges = index.gauges()
+    assert (gauges["degraded"], gauges["documents"]) == (1, 3100)
+    assert gauges["backlog"] > 2000
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    wait(lambda: not index.gauges()["backlog"])
+    gauges = index.gauges()
+    assert (gauges["degraded"], gauges["forgotten"]) == (0, 0)
+    index.close()
+    return [(record.getMessage(), record.exc_info) for record in logged]
 
 
 @pytest.mark.slow
 def test_full_disk_recovers(tmp_path: Path) -> None:
-    with script(FULL_DISK, tmp_path) as process:
-        output = "".join(process.communicate(timeout=60))
-    assert process.returncode == 0, output
-    assert "changes cannot be written" in output
-    assert output.count("cannot be written to the index") == 1
-    assert output.count("the crawl goes on") == 1  # logged once, by the handler of last resort
-    assert "Traceback" not in output
+    done = isolated(lambda: on_a_full_disk(tmp_path))
+    assert not done.died
+    ((said, trace),) = done.result
+    assert "the crawl goes on" in said
+    assert not trace
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
         check(index)
         assert index.gauges()["documents"] == 3100
@@ -211,51 +221,38 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(tmp_path: Path) -> Non
         check(index)
 
 
-STOPPED = """
-index = LmdbIndex(Path(sys.argv[1]), HEADER)
-def work(transaction):
-    print("holds", flush=True)
-    time.sleep(60)
-index._environment.write(work)
-"""
-
-
-def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path) -> None:
+def test_a_stopped_process_that_holds_the_write_lock(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    other = Child(partial(lock_holder, tmp_path))
+    request.addfinalizer(other.kill)
+    wait((tmp_path / "open").exists)
     index = LmdbIndex(tmp_path, HEADER, tuning=Tuning(disk_wait_seconds=0.5, backlog_documents=1998))
     store(index, 1)
     index.flush()
-    with script(STOPPED, tmp_path) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "holds\n"
-        other.send_signal(signal.SIGSTOP)
-        try:
-            started = time.monotonic()
-            store(index, *range(2, 2000))
-            assert all(has(index, number) for number in range(1, 2000))
-            assert time.monotonic() - started < 15  # it takes 0.1, and the other process stays
-            with pytest.raises(
-                IndexUnavailable, match=r"another process holds its lock.*: stop that process"
-            ):
-                index.flush()
-            gauges = index.gauges()
-            assert gauges["backlog"] == 1998
-            assert gauges["degraded"] == 1
-            store(index, *range(2000, 3500))
-            assert has(index, 2)  # on its way to the disk
-            gone = [number for number in range(1, 3500) if not has(index, number)]
-            assert len(gone) == index.gauges()["forgotten"] > 0
-            assert index.gauges()["backlog"] == 3498 - len(gone)
-            assert gone == list(range(gone[0], gone[-1] + 1))
-            assert gone[0] < 1500
-            assert has(index, 3499)
-            started = time.monotonic()
-            with pytest.raises(
-                IndexUnavailable, match=r"\d+ changes .*another process holds its lock.*forgotten"
-            ):
-                index.close()
-            assert time.monotonic() - started < 15  # it waits for half a second
-        finally:
-            other.kill()
+    (tmp_path / "go").touch()
+    wait((tmp_path / "holds").exists)
+    os.kill(other.pid, signal.SIGSTOP)
+    started = time.monotonic()
+    store(index, *range(2, 2000))
+    assert all(has(index, number) for number in range(1, 2000))
+    assert time.monotonic() - started < 15  # it takes 0.1, and the other process stays
+    with pytest.raises(IndexUnavailable, match=r"another process holds its lock.*: stop that process"):
+        index.flush()
+    gauges = index.gauges()
+    assert gauges["backlog"] == 1998
+    assert gauges["degraded"] == 1
+    store(index, *range(2000, 3500))
+    assert has(index, 2)  # on its way to the disk
+    gone = [number for number in range(1, 3500) if not has(index, number)]
+    assert len(gone) == index.gauges()["forgotten"] > 0
+    assert index.gauges()["backlog"] == 3498 - len(gone)
+    assert gone == list(range(gone[0], gone[-1] + 1))
+    assert gone[0] < 1500
+    assert has(index, 3499)
+    started = time.monotonic()
+    with pytest.raises(IndexUnavailable, match=r"\d+ changes .*another process holds its lock.*forgotten"):
+        index.close()
+    assert time.monotonic() - started < 15  # it waits for half a second
+    os.kill(other.pid, signal.SIGKILL)
     index._writer._thread.join(10)
     assert not index._writer._thread.is_alive()
 
@@ -281,39 +278,25 @@ def test_a_file_that_outgrows_its_map(tmp_path: Path) -> None:
         assert list(problems(index)) == []
 
 
-READER = """
-index = LmdbIndex(Path(sys.argv[1]), HEADER)
-assert has(index, 1)
-print("reads", flush=True)
-sys.stdin.readline()
-"""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "idle"])
 def test_other_processes_do_not_keep_pages_for_long(tmp_path: Path, killed: bool) -> None:
     """Neither one that was killed with a transaction open, nor one that does nothing."""
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
         store(index, 1)
-        index.flush()
-        with script(READER, tmp_path) as other:
-            assert other.stdout is not None
-            assert other.stdin is not None
-            assert other.stdout.readline() == "reads\n"
-            if killed:
-                other.kill()
-                other.wait()
-            sizes = []
-            for batch in range(3):
-                for number in range(120):
-                    store(index, 2 + 120 * batch + number)
-                    index.flush()
-                sizes.append(index.gauges()["bytes"])
-                time.sleep(0 if killed else 1.2)  # it looks twice a second
-            if not killed:
-                other.stdin.write("\n")
-                other.stdin.flush()
-        assert sizes[-1] < 1000 * PAGE
+    other = Child(partial(reader, tmp_path))
+    wait((tmp_path / "reads").exists)
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        if killed:
+            other.kill()
+        for batch in range(3):
+            for number in range(120):
+                store(index, 2 + 120 * batch + number)
+                index.flush()
+            time.sleep(0 if killed else 1.2)  # it looks twice a second
+        if not killed:
+            other.kill()
+        assert index.gauges()["bytes"] < 1000 * PAGE
         check(index)
 
 
@@ -324,10 +307,7 @@ def test_removed_before_this_process_could_look(tmp_path: Path, monkeypatch: pyt
         index.add(documents([1], ["u1"]))
         look = Memtable.look
         monkeypatch.setattr(Memtable, "look", lambda self: None)
-        with script(
-            "LmdbIndex(Path(sys.argv[1]), HEADER).add(documents([2, 3], ['u2', 'u3']))", tmp_path
-        ) as other:
-            assert other.wait(20) == 0
+        append(index._environment, documents([2, 3], ["u2", "u3"]))  # as another process does
         index.discard([1, 5])
         monkeypatch.setattr(Memtable, "look", look)
         index.flush()
