@@ -23,7 +23,6 @@ _context.set_forkserver_preload(
         "scrapy.cmdline",
         "scrapy_neardup.addon",
         "scrapy_neardup.cli.index",
-        "scrapy_neardup.cli.query",
         "scrapy_neardup.index.lmdb.commands",
         "scrapy_neardup.plugin.command",
         __name__,
@@ -36,9 +35,9 @@ def scrapy(*arguments: object, cwd: Path, input: str = "") -> subprocess.Complet
     return _run(_scrapy, ["scrapy", *map(str, arguments)], cwd, input)
 
 
-def script(path: Path) -> subprocess.CompletedProcess[str]:
-    """Run the script at *path* in its folder."""
-    return _run(_script, [str(path)], path.parent, "")
+def script(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the script at *path* with *arguments* in its folder."""
+    return _run(_script, [str(path), *arguments], path.parent, "")
 
 
 def _run(

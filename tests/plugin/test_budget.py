@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from datetime import date, timedelta
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 from scrapy import Request
 
 from scrapy_neardup.plugin.budget import COPIES, SAMPLE, TWINS, Budget, shape_of
+from tests.helpers import forked
 
 URL = "https://a.example/p/12?from=x"
 
@@ -286,14 +285,13 @@ async def test_a_trap_without_end_is_left_with_all_that_is_in_it(visit, kind):
     assert len({item["name"] for item in result.items}) == kind.items
 
 
-def test_what_was_skipped_is_a_feed_for_a_later_crawl(tmp_path, environment):
+def test_what_was_skipped_is_a_feed_for_a_later_crawl(tmp_path):
     told = [("skip", "/1"), ("defer", "/2"), ("skip", "/1"), ("drop_items", "/3"), ("skip", "/4")]
     lines = [json.dumps({"action": action, "url": url}) for action, url in told]
     (tmp_path / "report.jsonl").write_text("\n".join([*lines, lines[0][:9]]))
 
     def skipped(name):
-        command = [sys.executable, "-m", "scrapy", "neardup", "skipped", str(tmp_path / name)]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        return forked.scrapy("neardup", "skipped", tmp_path / name, cwd=tmp_path)
 
     found = skipped("report.jsonl")
     assert [json.loads(line)["url"] for line in found.stdout.splitlines()] == ["/1", "/4"]

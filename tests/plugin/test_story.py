@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from datetime import datetime
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from scrapy_neardup.matching.items import behind_items, pack, unpack
 from scrapy_neardup.plugin import signals
 from scrapy_neardup.plugin.story import Story, digest
+from tests.helpers import forked
 from tests.helpers.site import html, words
 
 SETTINGS = {"NEARDUP_CLUSTER_FIELD": "story_id"}
@@ -131,7 +130,7 @@ async def test_a_list_that_begins_with_another_item_overwrites_none(site, crawl,
     assert sorted(kept.values()) == ["alpha", "beta", "gamma"]
 
 
-def test_two_processes_name_a_story_alike(site, environment, tmp_path):
+def test_two_processes_name_a_story_alike(site, tmp_path):
     """One crawl meets the print version, the other the story, with one index."""
     site.pages["/print"] = site.pages["/story"] = naming("/story")
     program = """
@@ -150,11 +149,10 @@ process = CrawlerProcess({
 process.crawl(Stories)
 process.start()
 """
-    (tmp_path / "run.py").write_text(f"if __name__ == '__main__':\n    exec({program!r})")
+    (tmp_path / "run.py").write_text(program)
     (tmp_path / "scrapy.cfg").write_text("")
     for path in ("/print", "/story", "/print"):
-        command = [sys.executable, "run.py", site.url + path]
-        subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+        assert forked.script(tmp_path / "run.py", site.url + path).returncode == 0
     items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     name = digest(f"{site.url}/print").hex()
     assert items == [{"url": site.url + path, "story_id": name} for path in ("/print", "/story")]
