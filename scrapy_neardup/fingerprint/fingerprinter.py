@@ -11,7 +11,8 @@ import numpy as np
 
 from scrapy_neardup.arguments import require_type, require_whole
 
-from .hashing import MOST_SEEDS, Hashes, Terms, hash_tokens, mix, shingle
+from .hashing import MOST_SEEDS, Hashes, Terms, hash_tokens
+from .jaccard import character_shingles
 from .main_text import MainText, long_paragraphs, main_text
 from .normalise import normalise
 from .schemes import ANCHOR, Anchored, Scheme
@@ -25,7 +26,6 @@ from .values import FIGURES, NUMBERS, TITLE, WORDS, figures, pack, titles, words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
 
 #: Characters of the texts that are signed together. With fewer, calls cost more; with more, caches overflow.
 _GROUP = 1 << 17
@@ -128,7 +128,7 @@ class Fingerprinter:
     def _fingerprints(self, texts: list[str], terms: Terms) -> list[int]:
         size, weight = self.features.shingle, self.features.weight
         if self.features.units == "characters":
-            features = Hashes.of([_character_shingles(text, size, self.seed) for text in texts])
+            features = Hashes.of([character_shingles(text, size, self.seed) for text in texts])
             return fingerprints(features, np.full(len(features.values), size), weight)
         # One character of a script without spaces says little alone.
         alone = terms.tokens.unspaced if weight == "keywords" else terms.tokens.syllables
@@ -144,12 +144,6 @@ class Fingerprinter:
 def in_characters(words: int) -> int:
     """Return how many Han or Kana characters are about as long as so many *words*: nine as five."""
     return words * 9 // 5
-
-
-def _character_shingles(text: str, size: int, seed: int) -> NDArray[np.uint64]:
-    """Hash each run of *size* characters of a normalised text, also spaces and signs; uint64[n], in order."""
-    points = np.frombuffer(text.replace("\n", " ").encode("utf-32-le"), "<u4").astype(np.uint64)
-    return shingle(mix(points + (np.uint64(seed) << np.uint64(32))), size)
 
 
 @cache

@@ -19,6 +19,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.audit.explaining import Document, judge_documents
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.fingerprint import SCHEMES, load_scheme
+from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.matching.records import entries, families, record
@@ -87,13 +88,7 @@ def found_share(scheme: str, texts: int = 100) -> float:
 def test_anchors_find_what_is_beyond_three_bits() -> None:
     """One of four is the least of the union with probability J of 8-word shingles, each."""
     share, alone = found_share("simhash+anchors"), found_share("simhash")
-
-    def runs(written: str) -> set[tuple[str, ...]]:
-        words = written.split()
-        return {tuple(words[start : start + 8]) for start in range(len(words) - 7)}
-
-    pairs = [(runs(text(seed)), runs(edited(seed, 20))) for seed in range(100)]
-    similar = [len(a & b) / len(a | b) for a, b in pairs]
+    similar = [text_jaccard(text(seed), edited(seed, 20), words=8) for seed in range(100)]
     expected = 1 - (1 - float(np.mean(similar))) ** 4
     assert share >= expected - 4 * (expected * (1 - expected) / 100) ** 0.5
     assert alone < share - 0.2

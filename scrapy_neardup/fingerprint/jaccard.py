@@ -1,0 +1,55 @@
+"""Exact Jaccard similarity of sets of shingles, the truth that sketches estimate (Broder 1997).
+
+A set is an array of 64-bit hashes, in any order, with repetitions. An empty one is similar to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scrapy_neardup.arguments import require_whole, whole_numbers
+
+from .hashing import MOST_SEEDS, hash_tokens, mix, shingle, unique
+from .normalise import normalise
+from .tokens import tokenise
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+_SEED = np.uint64(32)  # bits above those of a code point
+
+
+def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
+    """Hash each run of *size* tokens of any text; uint64[n], in order, with repetitions."""
+    require_whole("A seed", seed, 0, MOST_SEEDS)
+    return shingle(hash_tokens(tokenise(normalise(text)), seed), size)
+
+
+def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
+    """Hash each run of *size* characters of any text, also spaces and signs; uint64[n], in order."""
+    require_whole("A seed", seed, 0, MOST_SEEDS)
+    flat = normalise(text).replace("\n", " ").encode("utf-32-le")
+    points = np.frombuffer(flat, "<u4").astype(np.uint64)
+    return shingle(mix(points + (np.uint64(seed) << _SEED)), size)
+
+
+def jaccard(a: ArrayLike, b: ArrayLike) -> float:
+    """Return the share of all the elements of two sets (uint64[m], uint64[n]) that are in both.
+
+    Raises `ConfigurationError` for what are no hashes of 64 bits.
+    """
+    one, other = (whole_numbers("Hashes", each, np.uint64).ravel() for each in (a, b))
+    both = len(np.intersect1d(one, other))
+    return both / max(len(unique(one)) + len(unique(other)) - both, 1)
+
+
+def text_jaccard(a: str, b: str, *, words: int = 3) -> float:
+    """Jaccard similarity of two texts by their shingles of *words* tokens."""
+    return jaccard(word_shingles(a, words), word_shingles(b, words))
+
+
+def character_jaccard(a: str, b: str, *, characters: int = 5) -> float:
+    """Jaccard similarity of two texts by their shingles of that many *characters*."""
+    return jaccard(character_shingles(a, characters), character_shingles(b, characters))
