@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import random
 import re
 import shutil
 import socket
@@ -26,6 +25,7 @@ from click.testing import CliRunner
 
 from scrapy_neardup import Detector, serve
 from scrapy_neardup.cli import main
+from tests.audit.corpora import text
 from tests.helpers.processes import COMMAND
 
 if TYPE_CHECKING:
@@ -35,11 +35,6 @@ PAGE = (Path(__file__).parents[1] / "docs" / "service.md").read_text("utf-8")
 EXAMPLE = re.compile(r"^```sh\n(.*?)^```\n+```json\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PATHS = {"/check", "/add", "/forget", "/pairs", "/metrics"}
 JSON = {"Content-Type": "application/json"}
-
-
-def text(number: int, words: int = 120) -> str:
-    dice = random.Random(number)
-    return " ".join(f"word{dice.randrange(10_000)}" for _ in range(words))
 
 
 def document(number: int, **others: Any) -> dict[str, Any]:
@@ -106,6 +101,8 @@ def test_it_says_what_the_detector_says(client: httpx.Client) -> None:
     assert judged[3]["explanation"]["found_by"]
     assert client.post("/forget", json=["https://a.example/1", "unknown"]).json() == {"forgotten": 1}
     assert kinds(client.post("/check", json=batch[:1])) == ["unique"]
+    assert client.get("/openapi.json").json()["paths"].keys() == PATHS
+    assert client.get("/check").status_code == 405
     metrics = client.get("/metrics").text
     assert 'neardup_documents_total{kind="near",path="add"} 1.0' in metrics
     assert re.search(r'neardup_index{figure="documents"} [1-9]', metrics)
@@ -151,11 +148,6 @@ def test_bad_input_is_answered_by_a_sentence(
     assert re.fullmatch(r"[^\n]+\.", answer.json()["detail"])
 
 
-def test_what_can_be_asked_is_described(client: httpx.Client) -> None:
-    assert client.get("/openapi.json").json()["paths"].keys() == PATHS
-    assert client.get("/check").status_code == 405
-
-
 def test_a_text_that_takes_too_long_is_not_judged_and_holds_up_nobody(client: httpx.Client) -> None:
     slow = {"url": "https://slow.example/", "text": "\ufdfa " * 800_000}
     body = json.dumps([slow], ensure_ascii=False).encode()
@@ -190,13 +182,9 @@ def test_others_are_let_in_with_a_token_alone(tmp_path: Path) -> None:
     token.write_text("a token of 20 signs.\n")
     with running(tmp_path / "index", "--host", "0.0.0.0", "--token-file", str(token)) as (_, client):
         bearer = {"Authorization": "Bearer a token of 20 signs."}
+        other = {"Authorization": "Bearer \xff".encode("latin-1")}
         assert client.get("/metrics").status_code == 401
-        assert (
-            client.post(
-                "/check", json=[], headers={"Authorization": "Bearer \xff".encode("latin-1")}
-            ).status_code
-            == 401
-        )
+        assert client.post("/check", json=[], headers=other).status_code == 401
         assert client.post("/check", json=[document(1)], headers=bearer).status_code == 200
         assert client.get("/metrics", headers=bearer | {"Host": "neardup.example"}).status_code == 200
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup import ConfigurationError, Detector
-from scrapy_neardup.audit import audit
+from scrapy_neardup.audit import audit, reading
 from scrapy_neardup.audit.output.files import FILES
 from scrapy_neardup.audit.run import opened_audit
 from scrapy_neardup.audit.settings import AuditOptions
@@ -37,7 +37,11 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 def test_every_kind_of_page(tmp_path: Path) -> None:
-    with audit(feed(tmp_path / "a.jl", crawl())) as found:
+    # A short text is a wall if it is met on many sites.
+    note, few = text("wall on many sites", 60), text("few", 60)
+    notes = [{"url": f"https://site{n}.example/", "text": note} for n in range(8)]
+    notes += [{"url": f"https://few{n}.example/", "text": few} for n in range(3)]
+    with audit(feed(tmp_path / "a.jl", [*crawl(), *notes])) as found:
         said = verdicts(found)
     assert said["https://a.example/0"] == "unique"
     assert said["https://b.example/copy/0"] == "exact"
@@ -46,6 +50,8 @@ def test_every_kind_of_page(tmp_path: Path) -> None:
     assert said["https://a.example/login0"] == said["https://a.example/login1"] == "wall"
     assert said["https://a.example/short"] == "too_short"
     assert said["https://a.example/1#top"] == "revisit"
+    assert {said[f"https://site{n}.example/"] for n in range(8)} == {"wall"}
+    assert [said[f"https://few{n}.example/"] for n in range(3)] == ["unique", "exact", "exact"]
     pages = found.pages
     members = pages["canonical"] != np.arange(len(pages))
     assert (pages["distance"][members] < 65).all()
@@ -85,16 +91,6 @@ def test_a_chain_of_small_steps_is_not_one_cluster(tmp_path: Path) -> None:
         assert np.nanmin(found.pages["similarity"][members]) > 0.5
 
 
-def test_short_texts_on_many_sites_are_walls(tmp_path: Path) -> None:
-    note = text("wall on many sites", 60)
-    rows = [{"url": f"https://site{n}.example/", "text": note} for n in range(8)]
-    rows += [{"url": f"https://few{n}.example/", "text": text("few", 60)} for n in range(3)]
-    with audit(feed(tmp_path / "a.jl", rows)) as found:
-        said = verdicts(found)
-    assert {said[f"https://site{n}.example/"] for n in range(8)} == {"wall"}
-    assert [said[f"https://few{n}.example/"] for n in range(3)] == ["unique", "exact", "exact"]
-
-
 def html(content: str) -> bytes:
     paragraphs = "".join(f"<p>{part}.</p>" for part in (content[:900], content[900:]))
     return f"<html><head><title>A &lt;b&gt; story</title></head><body><article>{paragraphs}".encode()
@@ -132,8 +128,7 @@ def test_a_fuller_page_is_no_copy_of_the_page_that_is_kept(tmp_path: Path) -> No
         assert found.clusters.tolist() == [(1, 2, 0, 0, 1, 0)]
         assert found.pairs["kind"].tolist() == ["part"]
     assert not (tmp_path / "out" / "drop.txt").read_text()
-    with audit(path, tmp_path / "out", hosts=("whole.example",), drop_similarity=0.0):
-        pass
+    audit(path, tmp_path / "out", hosts=("whole.example",), drop_similarity=0.0).close()
     assert (tmp_path / "out" / "drop.txt").read_text() == "http://cut.example/\n"
     with audit(path, hosts=("cut.example",), seed=0) as found:
         assert verdicts(found) == {"http://cut.example/": "unique", "http://whole.example/": "unique"}
@@ -152,31 +147,26 @@ def test_what_cannot_be_read_is_listed(tmp_path: Path) -> None:
 
 
 def test_only_what_is_new_is_signed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from scrapy_neardup.audit import reading
-
     signed: list[Any] = []
 
-    def counted(texts: Any, *rest: Any, **more: Any) -> Any:
-        kept = list(texts)
-        signed.extend(kept)
-        return spread(kept, *rest, **more)
+    def counted(texts: Any, *rest: Any) -> Any:
+        signed.extend(kept := list(texts))
+        return spread(kept, *rest)
 
     spread = reading.spread
     monkeypatch.setattr(reading, "spread", counted)
-    path = feed(tmp_path / "a.jl", crawl())
-    with audit(path, tmp_path / "out") as found:
-        pass
-    before, count = contents(tmp_path / "out"), len(signed)
-    with audit(path, tmp_path / "out"):
-        pass
-    assert len(signed) == count == len(found.pages)
-    assert contents(tmp_path / "out") == before
+    path, out = feed(tmp_path / "a.jl", crawl()), tmp_path / "out"
+    audit(path, out).close()
+    before, count = contents(out), len(signed)
+    with audit(path, out) as found:
+        assert len(signed) == count == len(found.pages)
+    assert contents(out) == before
     feed(tmp_path / "b.jl", [{"url": "https://z.example/", "text": text("new")}])
-    with audit([path, tmp_path / "b.jl"], tmp_path / "out") as found:
+    with audit([path, tmp_path / "b.jl"], out) as found:
         assert verdicts(found)["https://z.example/"] == "unique"
     assert len(signed) == count + 1
     other: dict[str, Any] = {"features": AuditOptions(scheme="simhash").features, "scheme": "simhash"}
-    with audit(path, tmp_path / "out", overwrite=True, **other) as found:
+    with audit(path, out, overwrite=True, **other) as found:
         assert "https://z.example/" not in verdicts(found)
     assert len(signed) == 2 * count + 1
 
@@ -256,8 +246,7 @@ def test_results_of_others_are_kept(tmp_path: Path) -> None:
         for name in ("one", "two")
     )
     out = tmp_path / "out"
-    with audit([one], out):
-        pass
+    audit([one], out).close()
     before = contents(out)
     with pytest.raises(ConfigurationError, match=r"other sources \(.*one.jl\): .*--overwrite"):
         audit([two], out)
@@ -317,19 +306,19 @@ def test_each_audit_draws_a_seed_and_keeps_it(tmp_path: Path) -> None:
 
 
 def test_what_search_engines_know_already_is_told_from_what_is_to_fix(tmp_path: Path) -> None:
-    heads = {
-        "https://a.example/1": "",
-        "https://a.example/2": '<link rel="canonical" href="https://a.example/1#x">',
-        "https://a.example/3": '<link rel="alternate" hreflang="en-GB" href="/1">',
-        "https://a.example/4": '<meta name="robots" content="noindex">',
-        "https://a.example/5": "",
-    }
-    page = html(text("known"))
-    bodies = {url: page.replace(b"<title>", head.encode() + b"<title>") for url, head in heads.items()}
-    write_warc(tmp_path / "a.warc.gz", [record("response", url, http(each)) for url, each in bodies.items()])
-    with audit(tmp_path / "a.warc.gz", tmp_path / "out", extractor="plain") as found:
-        handled = found.pages["handled"].tolist()
-    assert handled == ["", "canonical", "hreflang", "noindex", ""]
+    hidden, page = '<meta name="robots" content="noindex">', html(text("known"))
+
+    def written(name: str, *heads: str) -> Path:
+        bodies = [page.replace(b"<title>", f"{head}<title>".encode()) for head in heads]
+        responses = [record("response", f"https://a.example/{n}", http(b)) for n, b in enumerate(bodies, 1)]
+        write_warc(tmp_path / name, responses)
+        return tmp_path / name
+
+    canonical = '<link rel="canonical" href="https://a.example/1#x">'
+    alternate = '<link rel="alternate" hreflang="en-GB" href="/1">'
+    path = written("a.warc.gz", "", canonical, alternate, hidden, "")
+    with audit(path, tmp_path / "out", extractor="plain") as found:
+        assert found.pages["handled"].tolist() == ["", "canonical", "hreflang", "noindex", ""]
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["handled"] == {"canonical": 1, "hreflang": 1, "noindex": 1, "to_fix": 1}
     pages = [json.loads(line) for line in (tmp_path / "out" / "pages.jsonl").read_text().splitlines()]
@@ -337,10 +326,7 @@ def test_what_search_engines_know_already_is_told_from_what_is_to_fix(tmp_path: 
     assert pages[1]["declared"] == "https://a.example/1#x"
     assert json.loads(pages[2]["hreflang"]) == {"en-gb": "https://a.example/1"}
     # Nothing goes for a page that may not be indexed.
-    hidden = page.replace(b"<title>", b'<meta name="robots" content="noindex"><title>')
-    records = [record("response", f"https://a.example/{n}", http(hidden)) for n in range(2)]
-    write_warc(tmp_path / "b.warc.gz", records)
-    with audit(tmp_path / "b.warc.gz", tmp_path / "hidden", extractor="plain") as found:
+    with audit(written("b.warc.gz", hidden, hidden), tmp_path / "hidden", extractor="plain") as found:
         assert found.pages["verdict"].tolist() == ["unique", "exact"]
     assert not (tmp_path / "hidden" / "drop.txt").read_text()
 

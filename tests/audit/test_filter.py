@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,15 +17,11 @@ from scrapy_neardup.audit.filter import filter_against
 from scrapy_neardup.audit.sources.records import CrawledPage, SourceUnavailable
 from scrapy_neardup.cli import main
 from scrapy_neardup.errors import ConfigurationError, NearDupError
+from tests.audit.corpora import text
 from tests.audit.sources.archives import http, open_sources, record, write_warc
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def text(seed: int, words: int = 90) -> str:
-    dice = random.Random(seed)
-    return " ".join("".join(dice.choices("abcdefghijklmnop", k=6)) for _ in range(words))
 
 
 @pytest.fixture
@@ -73,12 +68,8 @@ def test_what_the_index_has_is_left_out_and_all_else_copied_as_it_is(
         assert pq.read_table(out).equals(pa.Table.from_pylist(expected))
     # Without --add nothing is stored; with it, later records of the batch are compared with earlier ones.
     assert filter_against(batch, corpus, out)._replace(records=0) == found._replace(records=0)
-    assert [each.url[-1] for each in filter_against(batch, corpus, out, add=True).repeats] == [
-        "0",
-        "2",
-        "5",
-        "6",
-    ]
+    again = filter_against(batch, corpus, out, add=True).repeats
+    assert [each.url[-1] for each in again] == ["0", "2", "5", "6"]
     assert len(filter_against(batch, corpus, out).repeats) == len(rows)
     assert not urls(out)
 
@@ -92,11 +83,8 @@ def test_an_item_is_left_out_only_if_the_one_that_it_repeats_says_the_same(tmp_p
     found = filter_against(write(tmp_path / "b.jl", sizes), tmp_path / "index", out, add=True)
     assert urls(out) == [row["url"] for row in sizes[:3]]
     assert len(found.repeats) == 6
-    assert not filter_against(
-        write(tmp_path / "c.jl", [dict(sizes[0], url="https://shop.example/x", price="8.90")]),
-        tmp_path / "index",
-        out,
-    ).repeats
+    cheaper = write(tmp_path / "c.jl", [dict(sizes[0], url="https://shop.example/x", price="8.90")])
+    assert not filter_against(cheaper, tmp_path / "index", out).repeats
 
 
 def test_an_item_that_only_a_pending_page_has_is_kept(tmp_path: Path) -> None:
@@ -131,16 +119,14 @@ def test_an_audit_copies_its_sources_without_what_drop_txt_lists(name: str, tmp_
     def rows(site: str, numbers: list[int]) -> list[dict[str, Any]]:
         return [{"url": f"https://{site}.example/{n}", "text": text(n % 10)} for n in numbers]
 
-    sources = [
-        write(tmp_path / f"{at}{name}", rows(f"s{at}", [*range(at, at + 5), at + 10])) for at in (0, 3)
-    ]
+    numbers = {at: [*range(at, at + 5), at + 10] for at in (0, 3)}
+    sources = [write(tmp_path / f"{at}{name}", rows(f"s{at}", each)) for at, each in numbers.items()]
     with audit(sources, tmp_path / "out", kept=tmp_path / "kept"):
         dropped = {*(tmp_path / "out/drop.txt").read_text().split()}
         assert len(dropped) == 2 + 2
         for source in sources:
-            assert urls(tmp_path / "kept" / source.name) == [
-                url for url in urls(source) if url not in dropped
-            ]
+            kept = [url for url in urls(source) if url not in dropped]
+            assert urls(tmp_path / "kept" / source.name) == kept
     with pytest.raises(SourceUnavailable, match="written over"):
         audit(sources, tmp_path / "out", kept=tmp_path / "kept")
 

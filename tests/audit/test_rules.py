@@ -98,13 +98,17 @@ def zytes(rows: Iterable[dict[str, Any]], folder: Path, least: float = 0.95) -> 
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
-def test_what_changes_nothing_is_found_by_itself(name: str) -> None:
+def test_what_changes_nothing_is_found_by_itself(name: str, tmp_path: Path) -> None:
     rows = site(*SPELLINGS[name])
     (rule,) = find_rules(rows)
     assert (rule.edit.name, rule.support, rule.urls) == (name, 60, 120)
     assert 0.95 < rule.precision < 0.96
     assert len(rule.examples) == 2
     assert joins(rows, ours(rows)) == (60, 0)
+    if "?" in SPELLINGS[name][0]:
+        change = zytes(rows, tmp_path)
+        assert joins(rows, change) == (60, 0)
+        assert change("http://b.example/n/1/?sid=2") == "http://b.example/n/1/?sid=2"
 
 
 def test_one_after_the_other() -> None:
@@ -130,11 +134,8 @@ def test_a_rule_asks_for_many_pages_and_no_exception() -> None:
     rows[-1] = row(rows[-1]["url"], verdict="too_short")
     assert len([*find_rules(rows)]) == 1
     # What is on many kinds of pages is for all of the host.
-    many = [
-        each
-        for name in "abc"
-        for each in site(f"http://a.example/{name}/{{0}}", f"http://a.example/{name}/{{0}}?s=1")
-    ]
+    urls = [f"http://a.example/{name}/{{0}}" for name in "abc"]
+    many = [each for url in urls for each in site(url, f"{url}?s=1")]
     for number, each in enumerate(many):
         each["cluster"] = number // 2
     assert [rule.scope for rule in find_rules(many)] == [("a.example",)]
@@ -195,15 +196,7 @@ def test_no_rule_joins_what_is_known_to_be_different(
     assert joins(rows, zytes(rows, tmp_path_factory.getbasetemp(), 0.3))[1] == 0
 
 
-@pytest.mark.parametrize("name", ["sid", "utm_medium&utm_source"])
-def test_duplicate_url_discarder_takes_the_rules_as_they_are(name: str, tmp_path: Path) -> None:
-    rows = site(*SPELLINGS[name])
-    change = zytes(rows, tmp_path)
-    assert joins(rows, change) == (60, 0)
-    assert change("http://b.example/n/1/?sid=2") == "http://b.example/n/1/?sid=2"
-
-
-def test_half_of_a_site_is_learned_from_and_the_other_half_is_right(tmp_path: Path, capsys: Any) -> None:
+def test_half_of_a_site_is_learned_from_and_the_other_half_is_right(tmp_path: Path) -> None:
     """A shop, and a forum whose sessions, orders and post numbers are in its URLs: some name the page."""
     rng = random.Random(1)
     urls: list[list[str]] = []
@@ -212,16 +205,12 @@ def test_half_of_a_site_is_learned_from_and_the_other_half_is_right(tmp_path: Pa
         urls.append([shop, f"{shop}?from=list", f"http://a.example/print/lamp-{number}", f"{shop}/"])
         urls.append([topic, *(f"{topic}&sid={rng.getrandbits(64):x}" for _ in range(3))])
         urls.append([f"{topic}&start=20", f"{topic}&start=20&sid={rng.getrandbits(64):x}"])
-        urls.append(
-            [f"http://a.example/shop?colour={number}", f"http://a.example/shop?colour={number}&view=grid"]
-        )
+        urls.append([f"http://a.example/shop?c={number}", f"http://a.example/shop?c={number}&view=grid"])
     rows = [row(url, number) for number, each in enumerate(urls) for url in each]
     learned, held = ([each for each in rows if each["cluster"] // 4 % 2 == half] for half in (0, 1))
     copies = len(held) - len(urls) // 2
     for least, change in ((0.99, ours(learned)), (0.7, zytes(learned, tmp_path))):
         right, wrong = joins(held, change)
-        with capsys.disabled():
-            print(f"\n{right} of {copies} copies joined, {wrong} wrong")
         assert wrong == 0
         assert right >= least * copies
 

@@ -55,11 +55,9 @@ def test_problems_have_a_status_of_their_own(feed: Path, tmp_path: Path) -> None
     assert f"{tmp_path}/out/problems.jsonl has all 1.\n" in result.output
     assert "\x1b" not in result.output
     assert json.loads((tmp_path / "out" / "problems.jsonl").read_text())["place"] == "line 12"
-
-
-def test_pages_without_urls_are_said(tmp_path: Path) -> None:
+    # That no page has a URL is none, but said.
     rows = [{"address": f"https://a.example/{n}", "text": text(n)} for n in range(3)]
-    result = run("audit", write_feed(tmp_path / "feed.jl", rows), "--out", tmp_path / "out")
+    result = run("audit", write_feed(tmp_path / "other.jl", rows), "--out", tmp_path / "other")
     assert (result.exit_code, "--url-field" in result.output) == (0, True)
 
 
@@ -145,6 +143,9 @@ def test_compare_shows_what_differs(tmp_path: Path) -> None:
     output = run("compare", *documents(tmp_path, text(1), " ".join(words))).output
     assert "verdict\tnear\n" in output
     assert f"- {text(1).split()[100]}\n+ replaced\n" in output
+    page = tmp_path / "page.html"
+    page.write_text(f"<html><body><nav>Home</nav><article><p>{text(1)}</p></article>")
+    assert compared(page, *documents(tmp_path, text(1)))["verdict"] == "exact"
 
 
 def test_compare_says_with_urls_what_a_crawl_would(tmp_path: Path) -> None:
@@ -162,12 +163,6 @@ def test_compare_says_with_urls_what_a_crawl_would(tmp_path: Path) -> None:
             wanted = detector.check(one, url=url1).kind
         assert compared(a, b, "--url1", url1, "--url2", url2)["verdict"] == wanted
     assert wanted == "revisit"
-
-
-def test_compare_html_with_text(tmp_path: Path) -> None:
-    page, story = tmp_path / "page.html", text("page")
-    page.write_text(f"<html><body><nav>Home</nav><article><p>{story}</p></article>")
-    assert compared(page, *documents(tmp_path, story))["verdict"] == "exact"
 
 
 def test_compare_of_what_is_no_document_is_one_line(tmp_path: Path) -> None:
@@ -205,10 +200,8 @@ def test_a_damaged_store_is_one_line(feed: Path, tmp_path: Path) -> None:
 
 
 def test_names_and_texts_in_no_encoding(tmp_path: Path) -> None:
-    rows = [
-        {"url": f"https://a.example/\ud800{n}", "text": text(n // 2) + " \udfff", "title": "\udc00"}
-        for n in range(6)
-    ]
+    row = {"title": "\udc00"}
+    rows = [row | {"url": f"https://a.example/\ud800{n}", "text": text(n // 2) + " \udfff"} for n in range(6)]
     path = tmp_path / "\udcfffeed.jl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "broken\n")
     result = run("audit", path, "--out", tmp_path / "out", "--json")

@@ -6,14 +6,16 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner, Result
 
 from scrapy_neardup.audit import audit
-from scrapy_neardup.cli import main
 from tests.audit.corpora import edited, feed, text
+
+from .test_cli import run as run_command
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from click.testing import Result
 
 #: id, text, and for pairs with the document "0": label, kind, and whether a duplicate.
 DOCUMENTS = [
@@ -29,8 +31,7 @@ DOCUMENTS = [
 def labelled(folder: Path, rows: list[dict[str, Any]], table: list[tuple[str, ...]]) -> tuple[Path, Path]:
     """Audit *rows*, and write a *table* of pairs."""
     pairs = folder / "pairs.tsv"
-    with audit(feed(folder / "docs.jl", rows), folder / "audit", extractor="plain", seed=0):
-        pass
+    audit(feed(folder / "docs.jl", rows), folder / "audit", extractor="plain", seed=0).close()
     pairs.write_text("\n".join("\t".join(row) for row in table) + "\n")
     return pairs, folder / "audit"
 
@@ -39,13 +40,12 @@ def labelled(folder: Path, rows: list[dict[str, Any]], table: list[tuple[str, ..
 def files(tmp_path: Path) -> tuple[Path, Path]:
     rows = [{"id": name, "text": content} for name, content, *_ in [("0", text(0)), *DOCUMENTS]]
     head = ("id1", "more", "id2", "label", "kind")
-    return labelled(
-        tmp_path, rows, [head, *(("0", "-", n, label, kind) for n, _, label, kind, _ in DOCUMENTS)]
-    )
+    pairs = [("0", "-", name, label, kind) for name, _, label, kind, _ in DOCUMENTS]
+    return labelled(tmp_path, rows, [head, *pairs])
 
 
 def run(*arguments: object, status: int = 0) -> Result:
-    result = CliRunner().invoke(main, ["evaluate", *map(str, arguments)])
+    result = run_command("evaluate", *arguments)
     assert result.exit_code == status, result.output
     return result
 
@@ -118,7 +118,6 @@ def test_worst_pairs_say_what_decided(tmp_path: Path) -> None:
     ("table", "remedy"),
     [
         ("id1\tid2\n1\t1\n", "no table"),
-        ("id1\tid2\tlabel\n", "no table"),
         ("", "no table"),
         ("id1\tid2\tlabel\n1\t1\t7\n", "pair 1: "),
         ("id1\tid2\tlabel\n1\n", "pair 1: "),

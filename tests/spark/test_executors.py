@@ -89,21 +89,21 @@ def signatures(batches: Iterator[pa.RecordBatch]) -> set[tuple[Any, ...]]:
     return {(row["url"], row["title"], row["keys"], row["record"], row["wall"]) for row in rows}
 
 
+def lines_of(lines: list[bytes]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"line": lines, "source": ["file:///a.jl"] * len(lines)})
+
+
 def test_lines_rows_and_files_are_signed_as_on_one_machine(tmp_path: Path) -> None:
     pages = crawl(4)
     file = feed(tmp_path / "a.jl", pages)
-    with audit(file, tmp_path / "out", seed=3, workers=1):
-        pass
+    audit(file, tmp_path / "out", seed=3, workers=1).close()
     store = Store(tmp_path / "out" / FILE)
     columns = store.load(OPTIONS.header)
     store.close()
     keys, records = ([each.tobytes() for each in rows] for rows in (columns.keys, columns.record))
     stored = {*zip(columns.url, columns.title, keys, records, columns.wall.tolist(), strict=True)}
     lines = file.read_bytes().splitlines()
-    batches = [
-        pa.RecordBatch.from_pydict({"line": part, "source": ["file:///a.jl"] * len(part)})
-        for part in (lines[:5], lines[5:], [b" "])
-    ]
+    batches = [lines_of(part) for part in (lines[:5], lines[5:], [b" "])]
     assert signatures(sign_lines(batches, OPTIONS)) == stored
     assert signatures(sign_rows([pa.RecordBatch.from_pylist(pages)], OPTIONS)) == stored
     files = pa.RecordBatch.from_pydict({"name": [str(file)], "kind": ["json lines"]})
@@ -112,14 +112,11 @@ def test_lines_rows_and_files_are_signed_as_on_one_machine(tmp_path: Path) -> No
 
 def test_what_is_no_page_is_a_problem() -> None:
     lines = [b"no JSON", json.dumps({"text": text(1)}).encode(), b'{"url": "https://a.example/"}']
-    batch = pa.RecordBatch.from_pydict({"line": lines, "source": ["file:///a.jl"] * 3})
-    rows = [row for found in sign_lines([batch], OPTIONS) for row in found.to_pylist()]
-    assert [row["kind"] for row in rows] == ["problem"] * 3
-    assert [row["reason"].partition(":")[0] for row in rows] == [
-        "not a JSON object",
-        "no URL, which tells pages apart",
-        "no field that is known to hold text or HTML",
-    ]
+    rows = [row for found in sign_lines([lines_of(lines)], OPTIONS) for row in found.to_pylist()]
+    assert [(row["kind"], row["reason"].partition(":")[0]) for row in rows] == [
+        ("problem", "not a JSON object"), ("problem", "no URL, which tells pages apart"),
+        ("problem", "no field that is known to hold text or HTML"),
+    ]  # fmt: skip
 
 
 def test_a_crawl_knows_the_pages_of_an_audit_from_the_start(tmp_path: Path) -> None:
@@ -147,25 +144,19 @@ def table(path: Path, **columns: str) -> Path:
     return path
 
 
-def test_a_file_that_is_named_twice_is_read_once(tmp_path: Path) -> None:
+def test_each_file_is_read_once_and_by_spark_only_if_it_reads_all(tmp_path: Path) -> None:
     lines = feed(tmp_path / "a.jl", [PAGE])
     found = find_paths([str(lines), str(tmp_path / "*.jl"), str(lines)])
     assert found == ([f"file://{lines.resolve()}"], [], [])
-
-
-def test_what_spark_would_pass_over_or_misread_is_left_to_the_readers(tmp_path: Path) -> None:
     names = ("_a.jl", ".b.jl", "c[1].jl")
     others = {str(feed(tmp_path / name, [PAGE]).resolve()) for name in names}
     damaged = table(tmp_path / "e.parquet", **PAGE)
     damaged.write_bytes(damaged.read_bytes()[:-9])
-    without = table(tmp_path / "f.parquet", number="1")
-    given = [*others, str(damaged), str(without)]
-    lines, tables, found = find_paths([name.replace("[", "[[]") for name in given])
-    assert (lines, tables) == ([], [])
-    assert {each.name for each in found} == {str(each) for each in given}
-
-
-def test_a_folder_is_a_table_if_it_has_nothing_else(tmp_path: Path) -> None:
+    given = [*others, str(damaged), str(table(tmp_path / "f.parquet", number="1"))]
+    found = find_paths([name.replace("[", "[[]") for name in given])
+    assert (found.lines, found.tables) == ([], [])
+    assert {each.name for each in found.others} == {*given}
+    # A folder is a table if it has nothing else.
     folder = tmp_path / "pages"
     folder.mkdir()
     table(folder / "part-0.parquet", **PAGE)

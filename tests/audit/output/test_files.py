@@ -35,15 +35,12 @@ def test_pages(out: Path) -> None:
         "noindex", "declared", "hreflang", "handled", "copies",
     ]  # fmt: skip
     by_url = {page["url"]: page for page in pages}
-    copy = by_url["https://b.example/copy/0"]
-    assert (copy["verdict"], copy["canonical"], copy["distance"], copy["similarity"]) == (
-        "exact", "https://a.example/0", 0, 1.0,
-    )  # fmt: skip
-    own = by_url["https://a.example/0"]
-    assert (own["verdict"], own["canonical"], own["similarity"]) == ("unique", own["url"], None)
+    copy, own = by_url["https://b.example/copy/0"], by_url["https://a.example/0"]
+    compared = ("verdict", "canonical", "distance", "similarity")
+    assert [copy[name] for name in compared] == ["exact", own["url"], 0, 1.0]
+    assert [own[name] for name in compared] == ["unique", own["url"], None, None]
     alone = by_url["https://a.example/7"]
-    assert (alone["cluster"], alone["canonical"]) == (None, None)
-    assert alone["copies"] == 0
+    assert (alone["cluster"], alone["canonical"], alone["copies"]) == (None, None, 0)
     clusters = {row["cluster"]: row["size"] for row in lines(out / "clusters.jsonl")}
     assert copy["copies"] == own["copies"] == clusters[own["cluster"]] - 1
 
@@ -87,20 +84,16 @@ def test_urls_to_drop(tmp_path: Path) -> None:
 
 def test_identifiers_to_drop(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
-    story = text("page")
+    story, words = text("page"), text("identifiers")
     for name in ("a", "b c"):
         (tmp_path / "pages" / f"{name}.html").write_text(f"<html><body><article><p>{story}</p></article>")
-    words = text("identifiers")
     names = ["1", "doc 2", "doc#3", "doc#4", "5\n6", "7\u20288", "\x1b[2J8", "9", "a\x85b", "=10"]
-    rows = [{"id": name, "text": words} for name in names]
-    rows += [{"id": "9", "text": text("another")}]
+    rows = [*({"id": name, "text": words} for name in names), {"id": "9", "text": text("another")}]
     with audit([feed(tmp_path / "a.jl", rows), tmp_path / "pages"], tmp_path / "out") as found:
         assert found.clusters["size"].tolist() == [10, 2]
     dropped = (tmp_path / "out" / "drop.txt").read_text(encoding="utf-8").split("\n")
-    assert dropped == [
-        *sorted(["=10", "doc 2", "doc#3", "doc#4", (tmp_path / "pages" / "b c.html").as_uri()]),
-        "",
-    ]
+    uri = (tmp_path / "pages" / "b c.html").as_uri()
+    assert dropped == ["=10", "doc 2", "doc#3", "doc#4", uri, ""]
 
 
 def test_a_full_disk_leaves_the_older_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

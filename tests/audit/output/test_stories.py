@@ -31,17 +31,13 @@ TOLD = [
 
 
 def told(folder: Path) -> Path:
+    names = ("url", "title", "published", "text")
     rows = [
-        {
-            "url": f"https://{host}/{number}",
-            "title": f"<b>{host}",
-            "published": day and f"2026-11-0{day}",
-            "text": words,
-        }
-        for number, (host, day, words) in enumerate(TOLD)
+        dict(zip(names, (f"https://{host}/{n}", f"<b>{host}", day and f"2026-11-0{day}", words), strict=True))
+        for n, (host, day, words) in enumerate(TOLD)
     ]
-    with audit(feed(folder / "a.jl", rows), folder / "out", seed=0):
-        return folder / "out"
+    audit(feed(folder / "a.jl", rows), folder / "out", seed=0).close()
+    return folder / "out"
 
 
 def lines(*arguments: object) -> list[dict[str, Any]]:
@@ -60,10 +56,8 @@ def test_who_was_first_and_who_says_more(tmp_path: Path) -> None:
         ["one.example", "two.example"], ["https://long.example/4"],
     )  # fmt: skip
     assert [each["sources"] for each in lines(out, "--sources", 1)][2:] == [["alone.example"]]
-    assert (
-        "2026-11-01T00:00:00+00:00\tagency.example\t<b>agency.example\t4\t4\t0\n"
-        in run("stories", out).stdout
-    )
+    row = "2026-11-01T00:00:00+00:00\tagency.example\t<b>agency.example\t4\t4\t0\n"
+    assert row in run("stories", out).stdout
 
 
 def test_without_times_the_order_of_reading_counts(tmp_path: Path) -> None:

@@ -137,18 +137,15 @@ def test_broken_items_of_an_array_are_told_and_skipped(tmp_path: Path, read: Any
     assert [problem.origin.place for problem in contents.problems] == [f"item {n}" for n in (2, 4, 6, 8)]
 
 
-def test_lone_surrogates_become_replacement_characters(tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "feed.jl"
-    path.write_text(r'{"url": "u\udc00", "text": "a\ud800b\ud83d\ude00"}')
-    (page,) = read(path).pages
-    assert (page.url, page.text) == ("u\ufffd", "a\ufffdb\U0001f600")
-
-
-def test_byte_order_mark(tmp_path: Path, read: Any) -> None:
+def test_byte_order_marks_and_lone_surrogates(tmp_path: Path, read: Any) -> None:
     contents = {"a.jl": '{"url":"u","text":"t"}', "a.json": '[{"text":"t"}]'}
     for name, content in contents.items():
         (tmp_path / name).write_text(content, encoding="utf-8-sig")
         assert read(tmp_path / name).texts == ["t"]
+    path = tmp_path / "feed.jl"
+    path.write_text(r'{"url": "u\udc00", "text": "a\ud800b\ud83d\ude00"}')
+    (page,) = read(path).pages
+    assert (page.url, page.text) == ("u\ufffd", "a\ufffdb\U0001f600")
 
 
 VALUES = st.recursive(
@@ -190,18 +187,12 @@ def test_lines_are_those_of_a_plain_split(tmp_path_factory: Any, lines: list[byt
 
 @pytest.mark.parametrize("type_", [pa.string(), pa.large_string(), pa.string_view()])
 def test_rows(type_: Any, tmp_path: Path, read: Any, text: Any) -> None:
-    texts = [text(n) for n in range(500)]
+    path, texts = tmp_path / "a.parquet", [text(n) for n in range(500)]
     when = datetime(2024, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
-    table = pa.table(
-        {
-            "URL": [f"http://a/{n}" for n in range(500)],
-            "number": range(500),
-            "articleBody": pa.array(texts).cast(type_),
-            "crawled_at": pa.array([when] * 500, pa.timestamp("us", "UTC")),
-        }
-    )
-    path = tmp_path / "a.parquet"
-    pq.write_table(table, path, row_group_size=100)
+    columns = {"URL": [f"http://a/{n}" for n in range(500)], "number": range(500)}
+    columns["articleBody"] = pa.array(texts).cast(type_)
+    columns["crawled_at"] = pa.array([when] * 500, pa.timestamp("us", "UTC"))
+    pq.write_table(pa.table(columns), path, row_group_size=100)
     contents = read(path)
     assert contents.texts == texts
     assert contents.urls[-1] == "http://a/499"
@@ -245,8 +236,12 @@ def test_broken_row_group_is_passed_over(tmp_path: Path, read: Any, text: Any) -
     ]
 
 
-def test_value_that_is_repeated_many_times(tmp_path: Path) -> None:
+def test_values_that_are_too_long_or_repeated_many_times(tmp_path: Path, read: Any) -> None:
     path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["a", "x" * (MAX_RECORD + 1), "b"]}), path)
+    contents = read(path)
+    assert contents.texts == ["a", "b"]
+    assert "more than 64 MiB" in contents.problems[0].reason
     pq.write_table(pa.table({"text": ["x" * (1 << 20)] * 256}), path)
     assert path.stat().st_size < 1 << 20
     pa.default_memory_pool().release_unused()
@@ -254,11 +249,3 @@ def test_value_that_is_repeated_many_times(tmp_path: Path) -> None:
     needed = [pa.total_allocated_bytes() - before for _ in open_sources([path])]
     assert len(needed) == 256
     assert max(needed) < 32 << 20
-
-
-def test_value_that_is_too_long(tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"text": ["a", "x" * (MAX_RECORD + 1), "b"]}), path)
-    contents = read(path)
-    assert contents.texts == ["a", "b"]
-    assert "more than 64 MiB" in contents.problems[0].reason

@@ -52,27 +52,20 @@ def test_kind_of_a_file(name: str, content: bytes, kind: str, tmp_path: Path) ->
     ],
 )
 def test_unknown_kind(name: str, content: bytes, tmp_path: Path, read: Any) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
+    (tmp_path / name).write_bytes(content)
     with pytest.raises(SourceUnavailable, match=r"of no known kind: unpack it, or name feeds \(\.jl"):
-        read(path)
+        read(tmp_path / name)
 
 
-def test_missing_sources(tmp_path: Path, read: Any) -> None:
-    with pytest.raises(SourceUnavailable, match="does not exist: check the path"):
-        read(tmp_path / "none.jl")
-    with pytest.raises(SourceUnavailable, match="check the pattern"):
-        read(str(tmp_path / "*.jl"))
+def test_what_is_no_source(tmp_path: Path, read: Any) -> None:
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(SourceUnavailable, match="neither a file nor a directory"):
-        read(tmp_path / "pipe")
-
-
-def test_index_is_no_source(tmp_path: Path, read: Any) -> None:
-    with Detector.open(tmp_path / "seen"):
-        pass
-    with pytest.raises(SourceUnavailable, match="is an index"):
-        read(tmp_path / "seen")
+    Detector.open(tmp_path / "seen").close()
+    for name, why in (
+        ("none.jl", "does not exist: check the path"), ("*.jl", "check the pattern"),
+        ("pipe", "neither a file nor a directory"), ("seen", "is an index"),
+    ):  # fmt: skip
+        with pytest.raises(SourceUnavailable, match=why):
+            read(str(tmp_path / name))
 
 
 def fill(folder: Path, html: Any) -> None:
@@ -96,10 +89,9 @@ def test_folder(tmp_path: Path, html: Any, read: Any) -> None:
         f"{uri}/a.html.gz", f"{uri}/b.html", "http://a/", "u", f"{uri}/sub/deep/page%3Fx%3D1",
     ]  # fmt: skip
     assert [(skipped.origin.path, skipped.reason) for skipped in contents.skipped] == [
-        (f"{folder}/empty.html", "empty"),
-        (f"{folder}/package.json", "other_file"),
+        (f"{folder}/empty.html", "empty"), (f"{folder}/package.json", "other_file"),
         (f"{folder}/style.css", "other_file"),
-    ]
+    ]  # fmt: skip
     assert not contents.problems
 
 
@@ -160,13 +152,9 @@ def test_a_mirror_has_no_feeds_and_a_folder_of_feeds_does(tmp_path: Path, read: 
     items = json.dumps([{"permalink": "https://a.org/x/", "title": "t", "content": "all of its text"}])
     site = tmp_path / "a.org"
     files = {
-        "index.html": PAGE,
-        "x/index.html": PAGE,
-        "index.json": items.encode(),
-        "data/table.json": items.encode(),
-        "a.css": b'[{"x"}]{color:red}',
-        "b.css": b"{}*{}",
-    }
+        "index.html": PAGE, "x/index.html": PAGE, "index.json": items.encode(),
+        "data/table.json": items.encode(), "a.css": b'[{"x"}]{color:red}', "b.css": b"{}*{}",
+    }  # fmt: skip
     for name, content in files.items():
         (site / name).parent.mkdir(parents=True, exist_ok=True)
         (site / name).write_bytes(content)

@@ -135,13 +135,10 @@ def test_broken_gzip_members_are_passed_over(tmp_path: Path, html: Any, read: An
 @pytest.mark.parametrize(
     ("name", "html_pages", "revisits", "omitted"),
     [
-        ("aut_example", 94, 0, 167),
-        ("pywb_dupes", 1, 2, 9),
-        ("resiliparse_warcfile", 16, 0, 0),
-        ("ukwa_govuk_1", 32, 0, 30),
-        ("ukwa_govuk_2_revisit", 6, 26, 30),
+        ("aut_example", 94, 0, 167), ("pywb_dupes", 1, 2, 9), ("resiliparse_warcfile", 16, 0, 0),
+        ("ukwa_govuk_1", 32, 0, 30), ("ukwa_govuk_2_revisit", 6, 26, 30),
     ],
-)
+)  # fmt: skip
 def test_files_of_several_crawlers(
     name: str, html_pages: int, revisits: int, omitted: int, read: Any
 ) -> None:
@@ -161,7 +158,6 @@ def test_resources_and_texts_are_pages(tmp_path: Path) -> None:
             record("resource", "http://a/", html, Content_Type="text/html"),
             record("resource", "http://a/image", b"GIF89a", Content_Type="image/gif"),
             record("conversion", "http://a/text", "Wörter".encode(), Content_Type="text/plain"),
-            record("metadata", "http://a/", b"x: y", Content_Type="application/warc-fields"),
         ],
     )
     found = [each for each in open_sources([tmp_path / "a.warc.gz"]) if isinstance(each, CrawledPage)]
