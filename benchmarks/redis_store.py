@@ -1,17 +1,23 @@
-"""What an index on a Redis server takes: memory of a document, documents a second, time of a look-up.
+"""What an index on a Redis server takes: memory, the server's time for a page, pages a second, look-ups.
 
-    python benchmarks/redis_store.py [--documents 100000]
+    python benchmarks/redis_store.py [--documents 1000000] [--data DIRECTORY]
 
-Starts a server of its own, and ends it. Documents have nothing in common, and URLs of common length.
+Starts a server of its own, and ends it. Pages are filed beside the buckets alone of as many documents as
+are asked for, whose fingerprints have each bit set as often as those of texts. What is filed has nothing in
+common, and URLs of common length.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import os
 import sys
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,67 +27,159 @@ from suite import inputs
 
 from scrapy_neardup import Detector
 from scrapy_neardup.index.protocol import Filing
+from scrapy_neardup.index.redis.layout import EQUAL_BITS, EQUAL_BYTES, FIRST_MORE, NEAR_BITS, NEAR_BYTES
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.index.redis_server import running
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from scrapy_neardup.index import Documents
 
-#: Documents that are added at a time, that are filed or looked up, and pages that a crawl asks for at a time.
-BULK, ONES, AT_ONCE = 10_000, 5_000, 16
+#: Documents that are added, that are filed or looked up, and pages that a crawl asks for at a time.
+ADDED, ONES, AT_ONCE = 20_000, 4_000, 16
+#: Documents whose fingerprints are made at a time, buckets that are sent at a time, and parts of the others.
+MADE, SENT, PARTS = 500_000, 5_000, 16
+#: Texts whose fingerprints are taken.
+TEXTS = 600
+#: Milliseconds of a command that is called slow.
+SLOW = 5
+_seeds = itertools.count(1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--documents", type=int, default=100_000)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--data", type=Path, help="folder of data sets whose texts are used")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
-        measure(server.url().partition("?")[0], options.documents)
+        measure(server.url("default"), options.documents, options.data)
 
 
-def measure(url: str, count: int) -> None:
-    client = redis.Redis.from_url(url)
+def measure(url: str, count: int, data: Path | None) -> None:
+    client = redis.Redis.from_url(url.partition("?")[0])
     with Detector.open(url, extractor="none") as detector:
-        empty = client.info("memory")["used_memory"]
-        start = time.perf_counter()
-        for first in range(0, count, BULK):
-            detector.index.add(inputs.documents(detector.index.header, min(BULK, count - first), first + 1))
-        print(f"added in bulk: {count / (time.perf_counter() - start):,.0f} documents a second")
+        signatures = map(detector.fingerprinter.signature, inputs.texts(data)[:TEXTS])
+        fingerprints = np.array([each.fingerprint for each in signatures], np.uint64)
+        share = (fingerprints[:, np.newaxis] >> np.arange(64, dtype=np.uint64) & np.uint64(1)).mean(axis=0)
+        empty, start = client.info("memory")["used_memory"], time.perf_counter()
+        for first in range(0, ADDED, 5000):
+            detector.index.add(inputs.documents(detector.index.header, 5000, first + 1))
+        print(f"added in bulk: {ADDED / (time.perf_counter() - start):,.0f} documents a second")
         used = client.info("memory")["used_memory"] - empty
-        print(f"memory: {used / count:,.0f} B a document at {count:,}, {client.dbsize():,} keys")
-        for threads in (1, AT_ONCE):
-            documents = inputs.documents(detector.index.header, ONES, 10**9 + threads * ONES)
-            start, cpu = time.perf_counter(), server_seconds(client)
-            file_each(detector, documents, threads)
-            seconds, server = time.perf_counter() - start, server_seconds(client) - cpu
-            print(
-                f"filed, {threads} at a time: {ONES / seconds:,.0f} documents a second, "
-                f"{server / ONES * 1e6:.0f} µs of the server each"
-            )
-        asked = inputs.documents(detector.index.header, ONES, 2 * 10**9)
-        taken = []
-        for row in range(ONES):
-            start = time.perf_counter()
-            detector.index.find(asked.take(slice(row, row + 1)), detector.matcher.lookups)
-            taken.append((time.perf_counter() - start) * 1000)
+        print(f"memory: {used / ADDED:,.0f} B a document at {ADDED:,}, {client.dbsize():,} keys")
+    client.flushall()
+    with Detector.open(url, extractor="none") as detector:
+        start = time.perf_counter()
+        fill(client, detector, count, share)
+        used = client.info("memory")["used_memory"] - empty
         print(
-            f"a look-up: {np.median(taken):.2f} ms, one in a hundred over {np.percentile(taken, 99):.2f} ms"
+            f"buckets: {used / count:,.0f} B a document at {count:,}, {client.dbsize():,} keys, put in "
+            f"{time.perf_counter() - start:,.0f} s"
         )
+    client.config_set("slowlog-log-slower-than", 1000 * SLOW)
+    client.slowlog_reset()
+    for processes, threads in ((1, 1), (1, AT_ONCE), (2, AT_ONCE)):
+        with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+            list(
+                pool.map(
+                    partial(file_each, url, share, 100), [next(_seeds) for _ in range(processes)], [1] * 2
+                )
+            )
+            cpu = server_seconds(client)
+            seeds = [next(_seeds) for _ in range(processes)]
+            taken = list(pool.map(partial(file_each, url, share, ONES), seeds, [threads] * processes))
+            cpu = (server_seconds(client) - cpu) / ONES / processes
+        times = np.concatenate([each for each, _ in taken]) * 1000
+        print(
+            f"filed by {processes} × {threads}: {sum(rate for _, rate in taken):,.0f} pages a second, "
+            f"{cpu * 1e6:.0f} µs of the server each, {np.median(times):.2f} ms, "
+            f"one in a hundred over {np.percentile(times, 99):.2f} ms"
+        )
+    slow = [entry["duration"] / 1000 for entry in client.slowlog_get(128)]
+    print(f"commands over {SLOW} ms: {len(slow)}, the longest {max(slow, default=0):.1f} ms")
+    print(f"load of the machine: {os.getloadavg()[0]:.1f}")
 
 
-def file_each(detector: Detector, documents: Documents, threads: int) -> None:
-    """Look up, reserve and confirm each document, as a crawl does with so many pages at a time."""
+def file_each(
+    url: str, share: NDArray[np.float64], count: int, seed: int, threads: int
+) -> tuple[NDArray[np.float64], float]:
+    """Look up, reserve and confirm documents, as a crawl does with so many pages at a time.
 
-    def file(row: int) -> None:
-        one = documents.take(slice(row, row + 1))
-        reservation = detector.index.reserve_if(one, detector.matcher.lookups, lambda _: Filing(one))
-        assert reservation is not None
-        reservation.confirm()
+    Returns the seconds until each was reserved (float64[count]), and how many a second were.
+    """
+    with Detector.open(url, extractor="none") as detector:
+        documents = inputs.documents(detector.index.header, count, 10**9 * seed)
+        documents.keys[near_row(detector)] = made(count, share, np.random.default_rng(seed))
+        ones = [documents.take(slice(row, row + 1)) for row in range(count)]
 
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(file, range(len(documents.urls))))
-    detector.flush()
+        def file(one: Documents) -> float:
+            start = time.perf_counter()
+            reservation = detector.index.reserve_if(one, detector.matcher.lookups, lambda _: Filing(one))
+            assert reservation is not None
+            reservation.confirm()
+            return time.perf_counter() - start
+
+        start = time.perf_counter()
+        with ThreadPoolExecutor(threads) as pool:
+            taken = list(pool.map(file, ones))
+        detector.flush()
+        return np.array(taken), count / (time.perf_counter() - start)
+
+
+def near_row(detector: Detector) -> int:
+    """Return the row of the keys that is the fingerprint."""
+    header = detector.index.header
+    return next(rows.start for each, rows in zip(header.families, header.rows, strict=True) if not each.equal)
+
+
+def made(count: int, share: NDArray[np.float64], dice: np.random.Generator) -> NDArray[np.uint64]:
+    """Return fingerprints each of whose bits is set as often as *share* says (float64[64])."""
+    bits = dice.random((count, 64), np.float32) < share
+    return np.packbits(bits, axis=1, bitorder="little").view("<u8")[:, 0]
+
+
+def fill(client: redis.Redis, detector: Detector, count: int, share: NDArray[np.float64]) -> None:
+    """Put the buckets alone of *count* documents on the server, as if they had been filed."""
+    header, prefix, dice = detector.index.header, detector.index.address.prefix, np.random.default_rng(1)
+    family = next(each for each in header.families if not each.equal)
+    first = header.first_table[header.families.index(family)]
+    begin, more, left = detector.index.store.generations[0].start, FIRST_MORE, count
+    said = []
+
+    def put(
+        table: int, names: NDArray[np.uint64], entries: NDArray[np.uint8], rows: NDArray[np.int64]
+    ) -> None:
+        """Put *entries* but for their numbers, which rows of the generation tell, in the buckets *names*."""
+        order = np.argsort(names, kind="stable")
+        names, numbers = names[order], ((begin + rows[order]) & 0xFFFFFFFF).astype("<u4")
+        packed = np.hstack([entries[order], numbers.view(np.uint8).reshape(-1, 4)])
+        cuts = np.flatnonzero(np.diff(names, prepend=np.uint64(2**64 - 1))).tolist()
+        head, which = table << 64 | (begin & 0xFFFFFFFF) << 32, names[cuts].tolist()
+        spans = zip(which, cuts, [*cuts[1:], len(order)], strict=True)
+        while some := [*itertools.islice(spans, SENT)]:
+            values = {(head | name).to_bytes(10, "big"): packed[at:end].tobytes() for name, at, end in some}
+            client.mset({prefix + b"b" + name: value for name, value in values.items()})
+
+    while left:
+        some = min(left, 262_144 << more)
+        bits = min(NEAR_BITS + more, *family.tables.prefix_bits)
+        parts = [made(min(MADE, some - at), share, dice) for at in range(0, some, MADE)]
+        for table, keys in enumerate(family.tables.keys(np.concatenate(parts)), first):
+            entries = keys.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : NEAR_BYTES - 4]
+            put(table, keys >> np.uint64(64 - bits), entries, np.arange(some))
+        names, share_of = 1 << EQUAL_BITS + more, (header.keys - 1) * some // PARTS
+        for part in range(PARTS):
+            some_names = dice.integers(
+                part * names // PARTS, (part + 1) * names // PARTS, share_of, np.uint64
+            )
+            tags = dice.integers(0, 256, (share_of, EQUAL_BYTES - 4), np.uint8)
+            put(0xFFFF, some_names, tags, np.sort(dice.integers(0, some, share_of)))
+        said.append(f"{begin}:{more}")
+        left -= some
+        begin, more = begin + some, more + 4
+    client.mset({prefix + b"n": begin - 1, prefix + b"count": count, prefix + b"g": " ".join(said)})
 
 
 def server_seconds(client: redis.Redis) -> float:

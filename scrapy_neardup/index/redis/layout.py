@@ -115,6 +115,8 @@ class Layout:
     def __init__(self, header: Header, prefix: bytes) -> None:
         self._header = header
         self._prefix = prefix
+        #: No documents: with most pages nothing is met.
+        self._none = Documents(np.empty((header.keys, 0), np.uint64), np.empty(0, header.dtype), [], [])
         #: What `places` returns is remembered: where something is filed it has just been looked up.
         self.places = lru_cache(256)(self._places)
 
@@ -179,6 +181,8 @@ class Layout:
 
     def unpack(self, values: Sequence[bytes]) -> Documents:
         """Unpack documents. Raises `IndexCorrupted` for a value that is none."""
+        if not values:
+            return self._none
         size = 8 * self._header.keys
         rest = [self._unpack_rest(value[:size], value[size:]) for value in values]
         keys = np.frombuffer(b"".join(value[:size] for value in values), "<u8")
