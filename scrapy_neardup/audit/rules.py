@@ -10,7 +10,7 @@ from itertools import chain, combinations, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.matching.sites import site_key
+from scrapy_neardup.matching.sites import rewritten, site_key
 
 from .urls import split_url
 
@@ -26,8 +26,6 @@ _SHAPES = 3
 _ROUNDS, _EDITS = 3, 50
 #: Edits that are counted at a time. Of more, as where each URL has a parameter of its own, the rarest go.
 _COUNTED = 10_000
-#: How often a rule is applied to one URL.
-_REPEATS = 30
 #: How many URLs of copies are compared with each other, the shortest ones.
 _COMPARED = 5
 #: What a rule may take out of a path: words and what stands between them, no numbers.
@@ -174,17 +172,6 @@ def normalised(url: str) -> str:
     return f"{parts.scheme}://{parts.host}{parts.path}{query}"
 
 
-def rewritten(url: str, pattern: str, to: str) -> str:
-    """Return a normalised URL after a rule, which is applied until it changes nothing."""
-    for _ in range(_REPEATS):
-        before = url
-        new = re.sub(pattern, (lambda match: match[0].lower()) if to == r"\L" else to, url, count=1)
-        url = url if new == url else normalised(new)
-        if url == before:  # such as a slash, which the normalised URL of a host has
-            break
-    return url
-
-
 def _shape(url: str) -> str:
     """Return host and path of a normalised URL, `*` in place of what is no word."""
     host, *path = url.partition("?")[0].split("/")[2:]
@@ -216,7 +203,7 @@ def after(pattern: str, to: str, parts: tuple[str, ...], pages: Pages) -> Pages:
     """Return *pages* by their URLs after a rule for URLs with one of *parts* in them."""
     found: Pages = {}
     for url, page in pages.items():
-        new = rewritten(url, pattern, to) if any(part in url for part in parts) else url
+        new = rewritten(url, pattern, to, normalised) if any(part in url for part in parts) else url
         if new not in found or found[new].content is None:
             found[new] = page
     return found
@@ -309,7 +296,7 @@ def _joined(
     """Yield the URLs, with one of *parts*, that become one of several pages, and what is known of these."""
     joined: dict[str, list[str]] = defaultdict(list)
     for url in pages:
-        new = rewritten(url, pattern, to) if any(part in url for part in parts) else url
+        new = rewritten(url, pattern, to, normalised) if any(part in url for part in parts) else url
         if new != url:
             joined[new].append(url)
     for new, old in joined.items():

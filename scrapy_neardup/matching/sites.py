@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
+import time
 import unicodedata
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import mmh3
+import regex
 import tldextract
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0
+#: How often a rule is applied to one URL.
+_REPEATS = 30
 #: Characters of the longest name of a host, and of its longest part (RFC 1035); what is longer is left alone.
 _NAME, _PART = 253, 63
 _HOST = re.compile(r"(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}(?::\d{1,5})?", re.IGNORECASE)
@@ -43,6 +52,33 @@ def is_domain(name: str) -> bool:
         return False
     parts = _suffixes()(name.partition(":")[0])
     return bool(parts.domain and parts.suffix)
+
+
+def rewritten(
+    url: str, pattern: str, to: str, spell: Callable[[str], str] = str, seconds: float = math.inf
+) -> str:
+    """Return *url* after a rule, which is applied, and *spell* to what it makes, until that changes nothing.
+
+    The replacement backslash and L makes all lower case. Raises TimeoutError after so many *seconds*.
+    """
+    find, ends = regex.compile(pattern), time.thread_time() + seconds
+    by = _lowered if to == r"\L" else to
+    for _ in range(_REPEATS):
+        left = ends - time.thread_time()
+        if left <= 0:
+            raise TimeoutError
+        # With concurrent=True other threads would run meanwhile, and their time would count.
+        timeout = None if seconds == math.inf else left
+        new = find.sub(by, url, count=1, timeout=timeout, concurrent=False)
+        new = url if new == url else spell(new)
+        if new == url:
+            break
+        url = new  # such as a parameter that is there twice
+    return url
+
+
+def _lowered(match: regex.Match[str]) -> str:
+    return str(match[0]).lower()
 
 
 def _host_and_port(url: str) -> tuple[str, str]:

@@ -89,10 +89,9 @@ class Visit(Spider):
         kind = (response.headers.get("Content-Type") or b"no type").decode("latin-1")
         self.tell(True, f"download   {response.status}, {kind}, {len(response.body):,} bytes: {response.url}")
         assert response.request is not None
-        page = CrawledPage.in_progress[response.request]
-        found = page.extraction
-        if found is None:
-            self.tell(False, f"main text  not looked for: {page.unexamined}")
+        found = CrawledPage.in_progress[response.request].extraction
+        if isinstance(found, str):
+            self.tell(False, f"main text  not looked for: {found}")
         elif found.signature is None:
             self.tell(False, f"main text  none: {found.reason} {found.detail or ''}")
         else:

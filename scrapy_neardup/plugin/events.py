@@ -50,13 +50,6 @@ _SHOWN_FAILURES = 3
 _FAILURE = "Near-duplicate detection of spider %(spider)s failed (%(stage)s) and lets this pass: %(message)s"
 _NO_MORE_FAILURES = " - no more failures of this kind will be shown; the stats count them as neardup/error/…"
 
-#: How many pairs the log shows at the end of a crawl under ``tag``, and how.
-_SAMPLES = 5
-_LOOKED = (
-    "Nothing was dropped, because NEARDUP_POLICY is 'tag'. Some of the copies:\n%(pairs)s\n"
-    "To drop the items of copies, set: NEARDUP_POLICY = 'drop_items'"
-)
-
 logger = logging.getLogger("scrapy_neardup")
 
 
@@ -69,7 +62,6 @@ class EventReporter:
         #: Writing to the file of the report; None if there is to be none.
         self.report = ReportFile(config.report) if config.report is not None else None
         self._failures: Counter[str] = Counter()
-        self._tagged: list[str] = []
 
     def log(self, level: int, message: str, /, *, trace: bool = False, **values: object) -> None:
         """Log *message* with *values* and ``%(spider)s`` in it, and with *trace* the error being handled."""
@@ -119,8 +111,6 @@ class EventReporter:
         if action != "passed":
             message = "<%(url)s> is %(match)s: %(action)s"
             self.log(logging.DEBUG, message, url=url, match=describe(verdict), action=action)
-        if action == "tag" and what == "page" and len(self._tagged) < _SAMPLES:
-            self._tagged.append(f"<{url}> is {describe(verdict)}, found by {verdict.explanation.get('step')}")
         if verdict.kind == "unique" or self.report is None:
             return
         with self.fails_open("report", "the explanation of a verdict"):
@@ -167,8 +157,6 @@ class EventReporter:
             self._sum_up("page")
             if self._config.item_fields:
                 self._sum_up("item")
-            if self._config.policy == "tag" and self._tagged:
-                self.log(logging.INFO, _LOOKED, pairs="\n".join(self._tagged))
 
     def _sum_up(self, what: What) -> None:
         stats = sorted(self.crawler.stats.get_stats().items())
@@ -205,12 +193,11 @@ class EventReporter:
     def _append(self, **line: Any) -> None:
         if self.report is None:
             return
-        with self.fails_open("report", f"{self.report.path} lacks a line."):
-            try:
-                self.report.append(line)
-            except OSError as error:
-                message = f"cannot write {self.report.path} ({error.strerror}), which lacks a line."
-                self.failed("report", message, trace=False)
+        try:
+            self.report.append(line)
+        except Exception as error:  # noqa: BLE001
+            message = f"{self.report.path} lacks a line: {error}"
+            self.failed("report", message, trace=not isinstance(error, OSError))
 
 
 class FailsOpen(NamedTuple):

@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -90,31 +90,23 @@ class NearDupExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        extension, wrong = None, cast("NearDupError | None", None)
         try:
-            extension = cls._start(crawler)
+            extension = cls(crawler) if _is_crawl(crawler) and is_enabled(crawler.settings) else None
+        except NotConfigured as error:
+            # The user's code raised this, and Scrapy would take it for the wish to do without detection.
+            message = "look for what raises NotConfigured in the code that the NEARDUP_ settings name."
+            wrong = ConfigurationError(f"Near-duplicate detection cannot start ({error}): {message}")
         except NearDupError as error:
-            if _is_scrapy_command():
-                # The message says what to do, and Scrapy would bury it under a traceback.
-                raise SystemExit(f"scrapy_neardup: {error}") from None
-            raise
+            wrong = error
+        if wrong is not None and _is_scrapy_command():
+            # The message says what to do, and Scrapy would bury it under a traceback.
+            raise SystemExit(f"scrapy_neardup: {wrong}")
         if extension is None:
-            raise NotConfigured
+            raise wrong or NotConfigured
         crawler.signals.connect(extension.spider_opened, signals.spider_opened)
         crawler.signals.connect(extension.spider_closed, signals.spider_closed)
         return extension
-
-    @classmethod
-    def _start(cls, crawler: Crawler) -> Self | None:
-        if not (_is_crawl(crawler) and is_enabled(crawler.settings)):
-            return None
-        try:
-            return cls(crawler)
-        except NotConfigured as error:
-            # The user's code raised this, and Scrapy would take it for the wish to crawl without detection.
-            raise ConfigurationError(
-                f"Near-duplicate detection cannot start ({error}): "
-                "look for what raises NotConfigured in the code that the NEARDUP_ settings name."
-            ) from error
 
     @classmethod
     def of(cls, crawler: Crawler) -> NearDupExtension:

@@ -24,13 +24,15 @@ from .eventloop import result_of, wait_done
 from .extension import Component
 from .outcome import NearDuplicateItem, NearDuplicatePage, clear_marks
 from .page import CrawledPage
-from .responses import is_for_spider, skip_reason
+from .responses import carries_item, is_for_spider, skip_reason
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
+
+    from scrapy_neardup.extraction import Extraction
 
 #: A page has to be extracted within three time limits and so many seconds: it may queue behind other pages.
 GRACE_SECONDS = 5.0
@@ -68,18 +70,16 @@ class NearDupDownloaderMiddleware(Component):
             clear_marks(request, response)
             if is_for_spider(request):
                 page = CrawledPage.in_progress[request] = CrawledPage(self.extension)
-                page.arguments, page.unexamined = frozenset(request.cb_kwargs), ""
-                try:
-                    reason = skip_reason(request, response, self.extension.config)
-                except TimeoutError:
-                    message = f"the patterns of NEARDUP_RULES take too long for {response.url}"
-                    self.extension.reporter.failed("rules", message, trace=False)
-                else:
-                    page.unexamined = f"skipped/{reason}" if reason else await self._extract(page, response)
+                page.extraction = ""  # if the rest fails, that is counted
+                page.carries_item = carries_item(
+                    request
+                )  # components such as scrapy-poet add their items later
+                reason = skip_reason(request, response, self.extension.config)
+                page.extraction = reason or await self._extract(response)
         return response
 
-    async def _extract(self, page: CrawledPage, response: Response) -> str:
-        """Have a worker extract and fingerprint *page*, when it is its site's turn; else return a stat."""
+    async def _extract(self, response: Response) -> Extraction | str:
+        """Have a worker extract and fingerprint a page, when it is its site's turn; else return a stat."""
         decided: Deferred[bool] = Deferred()
         turn = self._turns.ask(site_key(response.url), decided.callback)
         seconds, late = 0.0, False
@@ -91,12 +91,12 @@ class NearDupDownloaderMiddleware(Component):
             if not await wait_done(future.add_done_callback, GRACE_SECONDS + 3 * self._timeout):
                 future.cancel()
                 return "error/extract/stuck"
-            page.extraction = extraction = future.result()
+            extraction = future.result()
             seconds, late = extraction.seconds, extraction.reason == "timeout"
             # One page goes on in each turn of the event loop: all together would hold up everything else.
             await result_of(self._loop_lock.acquire())
             call_later(0, self._loop_lock.release)
-            return ""
+            return extraction
         finally:
             self._turns.end(turn, seconds, late=late)
 
@@ -142,12 +142,10 @@ class NearDupSpiderMiddleware(Component):
     async def _items_of(
         self, page: CrawledPage, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        ended = False
-        page.outputs_begun += 1
-        page.outputs_running += 1
-        if page.outputs_begun > 1:
+        if page.output_over is not None:
             # Another middleware has handled an exception of this page, and has put other output in its place.
             page.fail()
+        page.output_over = False
         try:
             async for output in result:
                 if output is None or isinstance(output, Request):
@@ -156,10 +154,9 @@ class NearDupSpiderMiddleware(Component):
                     for item in await page.pass_on(response, output):
                         yield item
             await page.end_output(response)
-            ended = True
+            page.output_over = True
         finally:
-            page.outputs_running -= 1
-            if not ended:  # the callback has raised, or nobody asks for the rest of its output
+            if not page.output_over:  # the callback has raised, or nobody asks for the rest of its output
                 page.fail()
 
     def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any] | None:

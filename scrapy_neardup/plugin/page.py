@@ -18,7 +18,7 @@ from scrapy_neardup.matching.sites import site_key
 from .budget import LINK_KEY
 from .outcome import CHANGED_KEY, NearDuplicatePage, clear_marks, mark, put
 from .reservations import Patience
-from .responses import asks_again, browser_page, carries_item, declared_canonical, page_url
+from .responses import asks_again, browser_page, declared_canonical, page_url
 from .story import PARAGRAPHS, Story, digest
 
 if TYPE_CHECKING:
@@ -59,27 +59,23 @@ class CrawledPage:
     def __init__(self, extension: NearDupExtension) -> None:
         self.extension = extension
         self.reporter = extension.reporter
-        #: What the downloader middleware has found: an extraction, or the stat of why not; "" if counted.
-        self.extraction: Extraction | None = None
-        self.unexamined = "skipped/not_examined"
-        #: The callback's arguments before the response came, of which scrapy-poet makes others.
-        self.arguments: frozenset[str] | None = None
+        #: What a worker has found, or the stat of why it was not asked: "" if that is counted.
+        self.extraction: Extraction | str = "skipped/not_examined"
+        #: Whether its request has brought an item, so that only its callback has that.
+        self.carries_item = False
         self.begun = False
         #: Where the page is filed.
         self.url = self.scope = ""
         self.policy: Policy = extension.config.policy
-        #: Which story it tells, and the pages in the place of which it is kept, as they name it.
         self.story = Story(b"")
-        self.replaced: list[str] = []
         #: The page's place in the index; None if it has none.
         self.reservation: Reservation | None = None
         self.patience = Patience(extension.config.pending_timeout)
         #: What the page is, and the verdict that is reported once its items are known.
         self.kind = ""
         self.verdict: Verdict | None = None
-        #: The verdict if it repeats a stored one, or is an unchanged revisit, and whose items it may have.
-        self.match: Verdict | None = None
-        self._like: Verdict | None = None
+        #: The verdict if the page repeats a stored one, is a better version of it, or an unchanged revisit.
+        self.like: Verdict | None = None
         #: What the first item that differs from those of the repeated pages is most like.
         self.differing: Closest | None = None
         #: Whether the callback has ended, how many items it has yielded, and if it asked for the page again.
@@ -87,8 +83,8 @@ class CrawledPage:
         #: What `Budget` wants to know: how the page was linked, and what is known of its own links.
         self.link, self.leads_on = "", False
         self.seen: dict[str, str] = {}
-        #: How often output of this page was begun, and how many such iterations run now.
-        self.outputs_begun = self.outputs_running = 0
+        #: Whether all of its output was asked for; None: not any yet.
+        self.output_over: bool | None = None
         #: Items passed on, and how many of them Scrapy has stored or dropped.
         self.passed_items = self.stored_items = self.dropped_items = self.refused_items = 0
         self.failed = False
@@ -101,6 +97,11 @@ class CrawledPage:
         self._repeated: RepeatedItems | None = None
         #: URLs of copies that nobody was told of, each with that of the page that is kept.
         self._copies: list[tuple[str, str]] = []
+
+    @property
+    def match(self) -> Verdict | None:
+        """The verdict because of which the page's items may be dropped."""
+        return self.like if self.like is not None and self.like.kind != "preferred" else None
 
     # Before the callback
 
@@ -121,8 +122,7 @@ class CrawledPage:
         extension.reservations.when_done(request, self.settle)
         if signature is None:
             return None
-        only_here = carries_item(request, self.arguments)  # then only the callback has the item
-        if self.policy == "drop_page" and not named and only_here:
+        if self.policy == "drop_page" and not named and self.carries_item:
             self.policy = "drop_items"
         named_by = partial(_names, digest(self.url) if config.prefer_canonical else None)
         how: dict[str, Any] = {"scope": self.scope, "keep_fragment": True, "named_by": named_by}
@@ -132,13 +132,14 @@ class CrawledPage:
             return None
         self.kind = verdict.kind
         found = await self._if_items_agree(verdict) if self.policy == "drop_items" else verdict
-        self._follow(response, found)
         action: Action = "passed"
         if found.is_duplicate:
-            self.match, action = found, self.policy
+            self.like, action = found, self.policy
+        elif verdict.kind == "preferred":
+            self.like = verdict
         elif verdict.kind == "revisit" and verdict.unchanged:
-            self.match, action = verdict, self._revisited(verdict, only_here=only_here)
-        self._like = verdict if verdict.kind == "preferred" else self.match
+            self.like, action = verdict, self._revisited(verdict)
+        self._follow(response, found)
         mark(response, verdict, action)
         if action == "drop_items" or verdict.kind == "preferred":
             self.verdict = verdict
@@ -154,12 +155,23 @@ class CrawledPage:
                 await asyncio.wait_for(left_open.close(), extension.browser_page_timeout_seconds)
         return NearDuplicatePage(response, verdict)
 
-    def saw(self, output: Any, request: Request) -> None:
-        """Note what the callback yields."""
-        if isinstance(output, Request):
-            self.asked_again |= asks_again(output, request)
-        elif output is not None:
-            self.yielded_items += 1
+    def _signature(self, url: str) -> Signature | None:
+        """Return the signature that a worker has made, or count why there is none."""
+        found = self.extraction
+        if isinstance(found, str):
+            if found.startswith("error/"):
+                self.reporter.failed(found.removeprefix("error/"), url, trace=False)
+            elif found:
+                self.reporter.count(found)
+            return None
+        self.reporter.count("extract_seconds", found.seconds)
+        if found.fallback:
+            self.reporter.count("extract_fallback")
+        if found.reason in ("no_text", "not_text"):
+            self.reporter.count(f"skipped/{found.reason}")
+        elif found.reason is not None:
+            self.reporter.failed(f"extract/{found.reason}", f"{url} {found.detail or ''}", trace=False)
+        return found.signature
 
     async def _ask(self) -> Verdict | None:
         """Ask the index for a verdict and a place; return None if that fails."""
@@ -170,15 +182,10 @@ class CrawledPage:
         )
         if verdict is not None:
             self.reservation = verdict.reservation
-            pages = verdict.repeats() if verdict.kind == "preferred" and verdict.repeats is not None else ()
-            self.replaced = [page.url for page in pages if _names(digest(self.url), page.url, page.note)]
         return verdict
 
     async def _if_items_agree(self, verdict: Verdict) -> Verdict:
-        """Return what a page is if its items agree; waiting for an equal one in progress.
-
-        It waits for the first that is stored: so if there are many, one waits for few of them.
-        """
+        """Return what a page is if its items agree, after a wait for the first equal one in progress."""
         found = verdict.if_items_agree
         if found is verdict:
             return verdict
@@ -198,23 +205,24 @@ class CrawledPage:
         """Note which story the page tells, and which page of its site it names as its better copy."""
         identifier, canonical, before = self.story.identifier, b"", b""
         if verdict.repeats is not None and verdict.kind in ("exact", "near", "preferred", "revisit"):
-            first = verdict.repeats()[0]
-            identifier, _, before = Story.of(first.url, first.note)
+            pages = verdict.repeats()
+            identifier, _, before = Story.of(pages[0].url, pages[0].note)
             if verdict.is_duplicate:
-                self._copies = [(self.url, first.url)]
-        if verdict.kind == "preferred":
-            self._copies = [(url, self.url) for url in self.replaced]
+                self._copies = [(self.url, pages[0].url)]
+            elif verdict.kind == "preferred":
+                own = digest(self.url)
+                self._copies = [(each.url, self.url) for each in pages if _names(own, each.url, each.note)]
         named = declared_canonical(response) if self.extension.config.prefer_canonical else None
         if named not in (None, self.url) and site_key(str(named)) == site_key(self.url):
             canonical = digest(str(named))
-        text = self.extraction.text if self.extraction is not None else None
+        text = self.extraction.text if not isinstance(self.extraction, str) else None
         now = paragraphs_of(text.text) if text is not None else {}
         if now:
             known = before if verdict.kind == "revisit" else b""
             response.meta[CHANGED_KEY] = changes(known, now)
         self.story = Story(identifier, canonical, b"".join([*now][:PARAGRAPHS]))
 
-    def _revisited(self, verdict: Verdict, *, only_here: bool) -> Action:
+    def _revisited(self, verdict: Verdict) -> Action:
         """Set the policy for an unchanged revisit, and return it; ``tag`` stands for nothing."""
         revisits = self.extension.config.revisits
         stored = verdict.repeats()[0] if verdict.repeats is not None else None
@@ -222,25 +230,15 @@ class CrawledPage:
         if revisits == "keep" or (stored is not None and stored.note[:2] == pack([])):
             self.policy = "tag"
             return "passed"
-        self.policy = "drop_items" if only_here else revisits
+        self.policy = "drop_items" if self.carries_item else revisits
         return self.policy
 
-    def _signature(self, url: str) -> Signature | None:
-        """Return the signature that the downloader middleware has found, or count why there is none."""
-        found = self.extraction
-        if found is None:
-            if self.unexamined:
-                self.reporter.count(self.unexamined)
-            return None
-        self.reporter.count("extract_seconds", found.seconds)
-        if found.fallback:
-            self.reporter.count("extract_fallback")
-        if found.reason in ("no_text", "not_text"):
-            self.reporter.count(f"skipped/{found.reason}")
-        elif found.reason is not None:
-            detail = f"{url} {found.detail or ''}".rstrip()
-            self.reporter.failed(f"extract/{found.reason}", detail, trace=False)
-        return found.signature
+    def saw(self, output: Any, request: Request) -> None:
+        """Note what the callback yields."""
+        if isinstance(output, Request):
+            self.asked_again |= asks_again(output, request)
+        elif output is not None:
+            self.yielded_items += 1
 
     # Its items
 
@@ -266,19 +264,13 @@ class CrawledPage:
         with self.reporter.fails_open("output", response.url):
             if self._reserve is not None:
                 described = self.extension.item_notes.describe(item)
-                # Items of a copy are compared to drop them, and those of a revisit to note new ones.
-                dropped = self.policy == "drop_items" and (described or self.kind not in SHOWN_BY_MANY)
-                if self.match is not None and (dropped or self.match.kind == "revisit"):
-                    found = await self._compare(response, item, described, several=several)
-                elif self._like is not None and self._stored_items().contradicts(described):
-                    self._differs(self._stored_items().closest(described))
-        if self.policy == "drop_items":
-            if found == "undecided":
-                self._held = item
-                return False
-            if found == "same":
-                await self._drop(response, item)
-                return False
+                found = await self._compare(response, item, described, several=several)
+        if self.policy == "drop_items" and found == "undecided":
+            self._held = item
+            return False
+        if self.policy == "drop_items" and found == "same":
+            await self._drop(response, item)
+            return False
         self.passed_items += 1
         self._passed[id(item)] = (item, described)
         with self.reporter.fails_open("output", response.url):
@@ -301,6 +293,12 @@ class CrawledPage:
 
     async def _compare(self, response: Response, item: Any, described: Described, *, several: bool) -> str:
         """Compare an item with those of the repeated pages; file the page beside them if it differs."""
+        # Items of a copy are compared to drop them, and those of a revisit to note new ones.
+        dropped = self.policy == "drop_items" and (described or self.kind not in SHOWN_BY_MANY)
+        if self.match is None or not (dropped or self.match.kind == "revisit"):
+            if self.like is not None and self._stored_items().contradicts(described):
+                self._differs(self._stored_items().closest(described))
+            return ""
         while True:
             stored = self._stored_items()
             found = stored.find(described, several=several)
@@ -318,7 +316,7 @@ class CrawledPage:
     def _stored_items(self) -> RepeatedItems:
         """Return the items of the pages that this one repeats, or is a better version of."""
         if self._repeated is None:
-            repeats = self._like.repeats if self._like is not None else None
+            repeats = self.like.repeats if self.like is not None else None
             self._repeated = RepeatedItems(self.extension.item_notes, repeats() if repeats else [])
         return self._repeated
 
@@ -326,8 +324,11 @@ class CrawledPage:
         """Note that an item says something else than the stored one that is closest: that is no copy."""
         self.differing = closest
         if self.match is None or self.match.is_duplicate:
-            self.story = self.story._replace(identifier=digest(self.url))
-            self._copies, self.replaced = [], []
+            self._is_its_own()
+
+    def _is_its_own(self) -> None:
+        """Note that the page is no copy, and the first of its story."""
+        self.story, self._copies = self.story._replace(identifier=digest(self.url)), []
 
     def _learn(self, response: Response, closest: Closest) -> bool:
         """Learn from an item that differs in one field from that of the same page under another URL."""
@@ -350,7 +351,7 @@ class CrawledPage:
         verdict = await self._ask()
         if verdict is None or not verdict.is_duplicate:
             return False
-        self.match = self._like = verdict
+        self.like = verdict
         self.verdict, self._repeated = self.verdict and verdict, None
         return True
 
@@ -379,7 +380,7 @@ class CrawledPage:
     @property
     def is_stored(self) -> bool:
         """Whether nothing has failed or vanished, and an item is stored, or the page never had any."""
-        ended = self.ended and not self.failed and self.outputs_running == 0
+        ended = self.ended and not self.failed and self.output_over is not False
         arrived = self.stored_items + self.dropped_items >= self.passed_items
         had_none = self.yielded_items == self.passed_items == 0 and not self.asked_again
         return ended and arrived and (self.stored_items > 0 or had_none)
@@ -398,9 +399,8 @@ class CrawledPage:
             if self.reservation is None:
                 return
             if self.is_stored:
-                self.extension.reservations.confirm(
-                    self.reservation, note=pack(items, self.story.noted(self.url))
-                )
+                note = pack(items, self.story.noted(self.url))
+                self.extension.reservations.confirm(self.reservation, note=note)
             else:
                 self.extension.reservations.release(self.reservation)
 
@@ -438,8 +438,8 @@ class CrawledPage:
             assert self.match is not None
             verdict = self.match
         elif verdict.kind in SHOWN_BY_MANY:  # it has no items, or others
-            self.match, action = None, "passed"
-            self.story, self._copies = self.story._replace(identifier=digest(self.url)), []
+            self.like, action = None, "passed"
+            self._is_its_own()
         elif self.differing is not None:
             explain = partial(_told, verdict, self.differing)
             verdict = replace(verdict, kind="items_differ", unchanged=False, explain=explain)
@@ -449,7 +449,7 @@ class CrawledPage:
     def _decided(self, verdict: Verdict, action: Action) -> None:
         more: dict[str, Any] = {"story": self.story.identifier.hex()}
         if verdict.kind == "preferred":
-            more["replaces"] = self.replaced
+            more["replaces"] = [url for url, _ in self._copies]
         self.reporter.decided("page", self.url, verdict, action, **more)
 
 

@@ -18,7 +18,7 @@ from scrapy_neardup.extraction.decoding import is_html_type
 from .settings import rule_for
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from scrapy import Request
     from scrapy.http import Response
@@ -58,22 +58,22 @@ def is_html(response: Response) -> bool:
 
 
 def skip_reason(request: Request, response: Response, config: CrawlOptions) -> str | None:
-    """Return the stat below ``skipped/`` of a page that is not examined. Raises what `rule_for` does."""
+    """Return the stat of a page that is not examined."""
     if request.meta.get("neardup") is False:
-        return "meta"
+        return "skipped/meta"
     if not 200 <= response.status < 300:
-        return "status"
+        return "skipped/status"
     if not is_html(response):
-        return "not_html"
+        return "skipped/not_html"
     if not response.body:
-        return "empty"
+        return "skipped/empty"
     if len(response.body) > config.max_body_size:
-        return "too_large"
-    if request.meta.get("neardup") is None:
-        rule = rule_for(response.url, config.rules)
-        if rule is not None and rule.policy is False:
-            return "rule"
-    return None
+        return "skipped/too_large"
+    try:
+        rule = rule_for(response.url, config.rules) if request.meta.get("neardup") is None else None
+    except TimeoutError:
+        return "error/rules"
+    return "skipped/rule" if rule is not None and rule.policy is False else None
 
 
 def page_url(response: Response, request: Request, fingerprinter: RequestFingerprinterProtocol | None) -> str:
@@ -91,9 +91,9 @@ def browser_page(request: Request) -> Any:
     return request.meta.get("playwright_page")
 
 
-def carries_item(request: Request, arguments: Collection[str] | None = None) -> bool:
-    """Whether *request* carries a dict, item, item loader, or list of these, in meta or named *arguments*."""
-    carried = [value for name, value in request.cb_kwargs.items() if arguments is None or name in arguments]
+def carries_item(request: Request) -> bool:
+    """Whether *request* carries a dict, item, item loader, or list of these, in meta or in arguments."""
+    carried = [*request.cb_kwargs.values()]
     carried += [value for key, value in request.meta.items() if not str(key).startswith(_OF_COMPONENTS)]
     return any(_is_item(value) for value in carried)
 

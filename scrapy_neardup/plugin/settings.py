@@ -22,7 +22,7 @@ from scrapy.utils.project import data_path
 from scrapy_neardup.arguments import takes
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.stores import BACKENDS
-from scrapy_neardup.matching.sites import host_of
+from scrapy_neardup.matching.sites import host_of, rewritten
 from scrapy_neardup.options import (
     PREFIX,
     DetectionOptions,
@@ -38,13 +38,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 Policy = Literal["tag", "drop_items", "drop_page"]
-POLICIES: tuple[Policy, ...] = ("tag", "drop_items", "drop_page")
-
 #: What happens to a page that is stored already, under its URL and with its text.
 Revisits = Literal["keep", "drop_items", "drop_page"]
 #: What happens to requests that would bring copies.
 How = Literal["defer", "skip"]
-REVISITS: tuple[Revisits, ...] = ("keep", "drop_items", "drop_page")
+POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 #: From the URL of a document and the spider to the name of the part of the index that it is compared with.
 Scope = Callable[[str, Spider], str]
@@ -91,18 +89,8 @@ def plain_url(url: str, rules: Sequence[Rule]) -> str:
     ends = time.thread_time() + SEARCH_SECONDS
     for rule in rules:
         if rule.to is not None:
-            to = _lowered if rule.to == r"\L" else rule.to
-            before = None
-            while url != before:  # such as a parameter that is there twice
-                before, left = url, ends - time.thread_time()
-                if left < 0:
-                    raise TimeoutError
-                url = rule.pattern.sub(to, url, count=1, timeout=left + 1e-6, concurrent=False)
+            url = rewritten(url, rule.pattern.pattern, rule.to, seconds=ends - time.thread_time())
     return url
-
-
-def _lowered(match: Any) -> str:
-    return str(match[0]).lower()
 
 
 def _path(name: str, value: object) -> Path:
@@ -224,7 +212,7 @@ class CrawlOptions(DetectionOptions):
     reset: bool = field(default=False, metadata=parsed(boolean))
     scope: Scope = field(default=SCOPES["global"], metadata=parsed(_scope))
     rules: Sequence[Rule] = field(default=(), metadata=parsed(read_rules))
-    revisits: Revisits = field(default="keep", metadata=parsed(choice, REVISITS))
+    revisits: Revisits = field(default="keep", metadata=parsed(choice, get_args(Revisits)))
     #: Whether pages say which of their paragraphs are new.
     changes: bool = field(default=False, metadata=parsed(boolean))
     prefer_canonical: bool = field(default=True, metadata=parsed(boolean))
@@ -250,8 +238,6 @@ class CrawlOptions(DetectionOptions):
                 hint = f"did you mean {near}?" if near else f"the settings are {', '.join(SETTINGS)}."
                 raise ConfigurationError(f"There is no setting {name}: {hint}")
         preset = settings.get(PREFIX + "PRESET") or ""
-        if preset == "docs":
-            raise ConfigurationError("NEARDUP_PRESET is 'docs', which is the default by now: leave it out.")
         implied = PRESETS.get(preset, {}) if isinstance(preset, str) else {}
         values = cls.read(
             lambda name: implied.get(name) if settings.get(name) in (None, "") else settings.get(name)

@@ -1,26 +1,15 @@
-"""When a page counts as stored; what its response and request say of it; what its verdict leaves on it."""
+"""What the response and request of a page say of it, and what its verdict leaves on it."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.settings import Settings
 from scrapy.utils.request import RequestFingerprinter
 
-from scrapy_neardup.plugin import NearDuplicateItem, NearDuplicatePage
-from scrapy_neardup.plugin.outcome import clear_marks, describe, mark, match_of
-from scrapy_neardup.plugin.page import CrawledPage
-from scrapy_neardup.plugin.responses import (
-    asks_again,
-    declared_canonical,
-    page_url,
-    skip_reason,
-)
+from scrapy_neardup.plugin.outcome import clear_marks, mark, match_of
+from scrapy_neardup.plugin.responses import asks_again, declared_canonical, page_url, skip_reason
 from scrapy_neardup.plugin.settings import CrawlOptions
 from scrapy_neardup.verdict import Verdict
 
@@ -31,29 +20,6 @@ CONFIG = CrawlOptions.from_settings(
         "NEARDUP_RULES": [{"url": "/off/", "policy": False}, {"url": "/tagged/", "policy": "tag"}],
     })
 )  # fmt: skip
-COUNTS = st.integers(0, 3)
-
-
-@given(
-    ended=st.booleans(),
-    failed=st.booleans(),
-    again=st.booleans(),
-    running=st.integers(0, 2),
-    yielded=COUNTS,
-    passed=COUNTS,
-    stored=COUNTS,
-    dropped=COUNTS,
-)
-def test_when_a_page_is_stored(ended, failed, again, running, yielded, passed, stored, dropped):
-    state = CrawledPage(SimpleNamespace(config=CrawlOptions(), reporter=None))
-    assert not state.is_stored
-    state.ended, state.failed, state.asked_again, state.outputs_running = ended, failed, again, running
-    state.yielded_items, state.passed_items = yielded, passed
-    state.stored_items, state.dropped_items = stored, dropped
-    over = ended and not failed and running == 0
-    none_vanished = stored + dropped >= passed
-    never_had_any = yielded == 0 and passed == 0 and not again
-    assert state.is_stored == (over and none_vanished and (stored > 0 or never_had_any))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +50,8 @@ def test_when_a_page_is_stored(ended, failed, again, running, yielded, passed, s
 def test_why_a_response_is_not_examined(fields, meta, reason):
     fields = {"url": URL, "body": b"<p>words", **fields}
     response = fields.pop("kind", HtmlResponse)(**fields)
-    assert skip_reason(Request(URL, meta=meta), response, CONFIG) == reason
+    stat = reason and f"skipped/{reason}"
+    assert skip_reason(Request(URL, meta=meta), response, CONFIG) == stat
 
 
 def test_pages_that_were_asked_for_otherwise_are_told_apart():
@@ -143,18 +110,6 @@ def test_what_asks_for_the_same_page(again, first, same):
 )
 def test_the_canonical_url_that_a_page_declares(body, canonical):
     assert declared_canonical(HtmlResponse("https://a.example/a", body=body.encode())) == canonical
-
-
-def test_what_is_said():
-    verdict = Verdict("near", url=URL, distance=2, similarity=0.916)
-    said = f"a near-duplicate of <{URL}> (distance 2, similarity 0.92)"
-    assert describe(verdict) == said
-    assert describe(Verdict("exact", url=URL)) == f"an exact copy of <{URL}>"
-    response = HtmlResponse("https://a.example/")
-    page = NearDuplicatePage(response, verdict)
-    item = NearDuplicateItem({"a": 1}, "https://a.example/", verdict, response)
-    assert str(page) == str(item) == f"https://a.example/ is {said}"
-    assert (page.response, page.verdict) == (item.page, item.verdict) == (response, verdict)
 
 
 def test_marks_and_that_those_of_an_earlier_page_are_removed():

@@ -38,27 +38,6 @@ async def test_retries_and_error_pages_are_not_recorded(site, crawl, pages, page
     assert result.spider.seen == [site.url + "/flaky"]
 
 
-async def test_what_is_not_html_passes(site, crawl, pages, page, text):
-    class Any(pages):
-        def parse(self, response):
-            yield {"url": response.url}
-
-    bodies = {
-        "/json": ({"Content-Type": "application/json"}, b'{"a": 1}'),
-        "/image": ({"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n" + bytes(200)),
-        "/large": ({}, page(text(1, 3000))),
-        "/none": ({}, b""),
-        "/textless": ({}, b"<html><head><title></title></head><body></body></html>"),
-    }
-    for path, (headers, body) in bodies.items():
-        site.pages[path] = (200, headers, body)
-    settings = {"NEARDUP_MAX_BODY_SIZE": "10K"}
-    result = await crawl(Any, settings, urls=[site.url + path for path in bodies])
-    assert len(result.items) == len(bodies)
-    assert result["skipped/not_html"] == 2 + (result["skipped/empty"] == 0)
-    assert result.counts("skipped/too_large", "skipped/no_text", "checked") == [1, 1, 0]
-
-
 async def test_robots_txt_media_and_inline_downloads_are_not_recorded(site, crawl, pages, page, text):
     class Inline(pages):
         async def parse(self, response):

@@ -7,6 +7,14 @@ import random
 from tests.helpers.site import SYLLABLES
 from tests.helpers.site import Site as AnySite
 
+#: Of crawls in the process of the tests.
+SETTINGS = {
+    "ADDONS": {"scrapy_neardup.Addon": 700},
+    "TWISTED_REACTOR_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "LOG_LEVEL": "ERROR",
+}
+
 
 def story(number: int) -> str:
     """Return the text of one story: 12 paragraphs of words that no other story has."""

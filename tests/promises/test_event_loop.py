@@ -24,7 +24,7 @@ from scrapy_neardup.plugin import NearDupSpiderMiddleware
 from scrapy_neardup.plugin.page import CrawledPage
 from scrapy_neardup.plugin.reservations import Reservations
 
-from .site import page
+from .site import SETTINGS, page
 
 pytestmark = pytest.mark.slow
 
@@ -76,14 +76,7 @@ async def test_no_hook_holds_the_loop(tmp_path: Path, monkeypatch: pytest.Monkey
         def parse(self, response: Any) -> Any:
             yield {"url": response.url}
 
-    settings = {
-        "ADDONS": {"scrapy_neardup.Addon": 700},
-        "NEARDUP_DIR": str(tmp_path / "index"),
-        "TWISTED_REACTOR_ENABLED": False,
-        "TELNETCONSOLE_ENABLED": False,
-        "LOG_LEVEL": "ERROR",
-    }
-    crawler = Crawler(Pages, settings)
+    crawler = Crawler(Pages, SETTINGS | {"NEARDUP_DIR": str(tmp_path / "index")})
     await crawler.crawl_async()
 
     assert crawler.stats is not None
@@ -120,15 +113,8 @@ async def test_pages_that_are_done_are_handled_in_different_turns(tmp_path: Path
             time.sleep(0.02)
             yield {"url": response.url}
 
-    settings = {
-        "ADDONS": {"scrapy_neardup.Addon": 700},
-        "NEARDUP_EXTRACTOR": "plain",
-        "TWISTED_REACTOR_ENABLED": False,
-        "TELNETCONSOLE_ENABLED": False,
-        "LOG_LEVEL": "ERROR",
-    }
     counting = asyncio.create_task(count_turns())
-    await Crawler(Pages, settings).crawl_async()
+    await Crawler(Pages, SETTINGS | {"NEARDUP_EXTRACTOR": "plain"}).crawl_async()
     counting.cancel()
     together = np.bincount(turns).max()
     print(f"at most {together} pages in one turn of {turn}")

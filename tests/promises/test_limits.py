@@ -11,7 +11,7 @@ import pytest
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 
-from .site import page
+from .site import SETTINGS, page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,17 +66,14 @@ async def test_bad_page_reaches_its_callback(
 
     crawler = Crawler(
         Pages,
-        {
-            "ADDONS": {"scrapy_neardup.Addon": 700},
+        SETTINGS
+        | {
             "NEARDUP_EXTRACTOR": extractor,
             "NEARDUP_EXTRACT_TIMEOUT": LIMIT,
             "NEARDUP_EXTRACT_MEMORY": "256M",
             "NEARDUP_WORKERS": 2,
             # One at a time, after the workers have started: a page's wait is then its own.
             "CONCURRENT_REQUESTS": 1,
-            "TWISTED_REACTOR_ENABLED": False,
-            "TELNETCONSOLE_ENABLED": False,
-            "LOG_LEVEL": "ERROR",
         },
     )
     crawler.signals.connect(
