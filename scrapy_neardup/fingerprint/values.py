@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import regex
@@ -34,6 +34,13 @@ _HOURS = regex.compile(
 )
 _TOKENS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 _SHORT, _BEFORE, _FIRST = constant(48), constant(3), constant(1 << 63)
+#: The values of a record, side by side: how many of each kind, of which kind each is (in the upper bits), and
+#: where each kind begins, and ends; and of the pairs of neighbours among those of two records in order.
+_SIZES = {"numbers": NUMBERS, "title": TITLE, "figures": FIGURES, "words": WORDS}
+_OF_VALUE = np.arange(4).repeat([*_SIZES.values()])
+_KINDS = _OF_VALUE.astype(np.uint32) << 16
+_STARTS, _LAST = _OF_VALUE.searchsorted(np.arange(4)), _OF_VALUE.searchsorted(np.arange(4), "right") - 1
+_OF_NEIGHBOUR, _NEIGHBOURS = _OF_VALUE.repeat(2)[1:], np.maximum(2 * _STARTS - 1, 0)
 
 
 class Others(NamedTuple):
@@ -60,19 +67,23 @@ def pack(hashes: Hashes, most: int) -> list[bytes]:
     return [struct.pack(f"<{most}H", *each, *bytes(most - len(each))) for each in kept]
 
 
-def compare(new: NDArray[np.uint16], stored: NDArray[np.uint16]) -> Others:
-    """Compare the values of texts pair by pair: uint16[n, most], or uint16[most] for one text in all pairs.
+def compare(new: NDArray[Any], stored: NDArray[Any]) -> list[Others]:
+    """Compare numbers, title, figures and words of texts pair by pair, by their records: [n], or one [].
 
     Where one of the two has more than are kept, only those in the range that both have kept are compared.
     """
-    most = stored.shape[-1]
-    both = np.empty((*np.broadcast_shapes(new.shape[:-1], stored.shape[:-1]), 2 * most), np.uint16)
-    both[..., :most], both[..., most:] = new, stored
+    pair = np.empty((2, *np.broadcast_shapes(new.shape, stored.shape), len(_KINDS)), np.uint32)
+    for side, each in zip(pair, (new, stored), strict=True):
+        side[...] = np.concatenate([each[name] for name in _SIZES], axis=-1)
+    pair |= _KINDS  # so that the four are looked at together, and none is equal to one of another kind
+    least = np.maximum(pair[..., _LAST].max(axis=0), _KINDS[_LAST] + 1)
+    both = np.concatenate(pair, axis=-1)
     both.sort(axis=-1)
-    least = np.maximum(np.maximum(new[..., -1:], stored[..., -1:]), 1)
-    shared = ((both[..., 1:] == both[..., :-1]) & (both[..., 1:] >= least)).sum(axis=-1)
-    mine, theirs = ((each >= least).sum(axis=-1) for each in (new, stored))
-    return Others(mine - shared, theirs - shared, np.minimum(mine, theirs), least[..., 0] > 1)
+    equal = (both[..., 1:] == both[..., :-1]) & (both[..., 1:] >= least[..., _OF_NEIGHBOUR])
+    shared = np.add.reduceat(equal, _NEIGHBOURS, axis=-1, dtype=np.int64)
+    mine, theirs = np.add.reduceat(pair >= least[..., _OF_VALUE], _STARTS, axis=-1, dtype=np.int64)
+    found = (mine - shared, theirs - shared, np.minimum(mine, theirs), least > _KINDS[_LAST] + 1)
+    return [Others(*(each[..., kind] for each in found)) for kind in range(len(_SIZES))]
 
 
 def figures(terms: Terms) -> Hashes:

@@ -141,9 +141,10 @@ class Matcher:
         )
         agrees = self.scheme.agrees(Pairs(distance, shared, new, stored)) & visible
         candidate = agrees & (stored["flags"] & TEMPLATE == 0)
-        found = Findings(candidate, *(np.zeros_like(candidate) for _ in range(3)))
         if self.verified:
             found = verify(_evidence(new, stored, jaccard, containment))
+        else:
+            found = Findings(candidate, *np.zeros((3, *candidate.shape), bool))
         return Judgement(
             exact,
             exact | (candidate & found.near),
@@ -192,9 +193,7 @@ def _evidence(
     new: NDArray[Any], stored: NDArray[Any], jaccard: NDArray[np.float32], containment: NDArray[np.float32]
 ) -> Evidence:
     """Return what the rules ask about pairs of records: [n], or [] for one document in all pairs."""
-    numbers, title, figures, words = (
-        compare(new[field], stored[field]) for field in ("numbers", "title", "figures", "words")
-    )
+    numbers, title, figures, words = compare(new, stored)
     known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
     same = new["site"] == stored["site"]
     tokens, shingles = np.empty((2, 2, *jaccard.shape), np.int64)

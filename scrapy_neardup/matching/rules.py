@@ -194,8 +194,11 @@ def beyond_chance(
     that repeats its runs more.
     """
     shares = shingles / np.maximum(tokens - (_RUN - 1), 1)
+    told = shares.min(axis=0) >= LISTS
+    if told.all():  # as most are
+        return np.asarray(told)
     allowed = (shingles / np.interp(-shares, -_SHARES, _HELD)).min(axis=0)
     one, other = np.minimum(shingles / allowed, 1)
     by_chance = one * other / (one + other - one * other)
     asked = by_chance + BEYOND_CHANCE + BEYOND_CHANCE_RUNS / np.maximum(shingles.min(axis=0), 1)
-    return np.asarray((shares.min(axis=0) >= LISTS) | (jaccard >= asked))
+    return np.asarray(told | (jaccard >= asked))

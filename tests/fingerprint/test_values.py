@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.hashing import Hashes, Terms, hash_tokens
 from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
-from scrapy_neardup.fingerprint.values import FEW, compare, figures, occasion, pack, titles, words
+from scrapy_neardup.fingerprint.values import (
+    FEW,
+    FIGURES,
+    NUMBERS,
+    TITLE,
+    WORDS,
+    compare,
+    figures,
+    occasion,
+    pack,
+    titles,
+    words,
+)  # fmt: skip
 
 
 def terms(*texts: str) -> Terms:
@@ -83,23 +95,27 @@ def test_other_lines_tell_of_no_occasion(line: str) -> None:
     assert not occasion(line)
 
 
-VALUES = st.sets(st.integers(1, 40), max_size=12)
+SIZES = {"numbers": NUMBERS, "title": TITLE, "figures": FIGURES, "words": WORDS}
+PAGES = st.fixed_dictionaries({kind: st.sets(st.integers(1, 60), max_size=50) for kind in SIZES})
 
 
-@given(VALUES, st.lists(VALUES, min_size=1, max_size=4), st.integers(1, 14))
+@given(PAGES, st.lists(PAGES, min_size=1, max_size=4))
 def test_values_are_compared_as_sets_in_the_range_that_both_have_kept(
-    new: set[int], stored: list[set[int]], most: int
+    new: dict[str, set[int]], stored: list[dict[str, set[int]]]
 ) -> None:
-    hashes = Hashes.of([np.array([*values], np.uint64) << np.uint64(48) for values in (new, *stored)])
-    one, two = pack(hashes, most), pack(hashes, 99)
-    assert {len(each) for each in one} == {2 * most}
-    assert [{*np.frombuffer(each, "<u2").tolist()} - {0} for each in two] == [new, *stored]
-    values = np.frombuffer(b"".join(one), "<u2").reshape(-1, most)
-    found = compare(values[0], values[1:])
-    for row, other in enumerate(stored):
-        kept = [{*sorted(values)[-most:]} for values in (new, other)]
-        least = max((min(values) for values in kept if len(values) == most), default=0)
-        mine, theirs = ({value for value in values if value >= least} for values in kept)
-        assert (found.added[row], found.lacking[row]) == (len(mine - theirs), len(theirs - mine))
-        assert found.fewer[row] == min(len(mine), len(theirs))
-        assert found.substituted[row] == min(len(mine - theirs), len(theirs - mine))
+    records = np.empty(1 + len(stored), [(kind, "<u2", size) for kind, size in SIZES.items()])
+    for kind, size in SIZES.items():
+        hashes = Hashes.of([np.array([*each[kind]], np.uint64) << np.uint64(48) for each in (new, *stored)])
+        two = pack(hashes, 99)
+        assert [{*np.frombuffer(each, "<u2").tolist()} - {0} for each in two] == [
+            each[kind] for each in (new, *stored)
+        ]
+        records[kind] = np.frombuffer(b"".join(pack(hashes, size)), "<u2").reshape(-1, size)
+    for kind, found in zip(SIZES, compare(records[0], records[1:]), strict=True):
+        for row, other in enumerate(stored):
+            kept = [{*sorted(values[kind])[-SIZES[kind] :]} for values in (new, other)]
+            least = max((min(values) for values in kept if len(values) == SIZES[kind]), default=0)
+            mine, theirs = ({value for value in values if value >= least} for values in kept)
+            assert (found.added[row], found.lacking[row]) == (len(mine - theirs), len(theirs - mine))
+            assert found.fewer[row] == min(len(mine), len(theirs))
+            assert found.substituted[row] == min(len(mine - theirs), len(theirs - mine))
