@@ -106,7 +106,7 @@ def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
     signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code
     extraction = extract(page, extractor, job.fingerprinter, job.keep_text, job.area)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    return extraction
+    return extraction._replace(digest=page.digest)
 
 
 def data_size() -> int:

@@ -6,13 +6,13 @@ import contextlib
 import json
 import os
 import pickle
+import select
 import signal
 import socket
 import subprocess
 import sys
 from collections import OrderedDict
 from concurrent.futures import Future
-from dataclasses import replace
 from multiprocessing import Pipe
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -58,6 +58,9 @@ class Worker:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        # Made once: `Connection.poll` makes one for each call, in three times as long.
+        self._answers = select.poll()
+        self._answers.register(connection, select.POLLIN)
         self._lock = Lock()
         self.pid: int | None
         try:
@@ -71,7 +74,7 @@ class Worker:
     @property
     def alive(self) -> bool:
         """Whether it waits for a page. An idle process sends nothing until it ends."""
-        return self.pid is not None and not self._connection.poll(0)
+        return self.pid is not None and not self._answers.poll(0)
 
     def extract(self, page: Page, timeout: float) -> Extraction:
         """Return the extraction; a worker that is too slow is killed, one that died is a ``crash``."""
@@ -79,7 +82,7 @@ class Worker:
         try:
             with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
                 self._connection.send((page.body, page.url, page.content_type, page.is_text))
-            if not self._connection.poll(timeout):
+            if not self._answers.poll(1000 * timeout):
                 self.kill()
                 return Extraction(None, "timeout", perf_counter() - started)
             extraction, last = self._connection.recv()
@@ -213,12 +216,12 @@ class Workers:
         self._timeout = timeout = min(timeout, LONGEST_SECONDS)
         self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
         self._processes = processes
-        self._tasks: SimpleQueue[tuple[Page, bytes, str, Future[Extraction]] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Page, str, Future[Extraction]] | None] = SimpleQueue()
         self._lock = Lock()  # guards all below
         self._threads: list[Thread] = []
         self._closed = False
         self._workers: set[Worker] = set()
-        self._results: OrderedDict[bytes, Extraction] = OrderedDict()  # by the digests of pages
+        self._results: OrderedDict[object, Extraction] = OrderedDict()  # by the glances of pages
         self._slow: dict[str, float] = {}  # pages of each source, less those forgiven
 
     def start(self) -> None:
@@ -252,15 +255,16 @@ class Workers:
         except StartError as error:
             future.set_result(_crash(str(error)))
             return future
-        digest = page.digest
         with self._lock:
-            result = self._results.get(digest)
-            if result is not None:
-                self._results.move_to_end(digest)
+            result = self._results.get(page.glance)
+            if result is not None and result.digest == page.digest:
+                self._results.move_to_end(page.glance)
             elif not self._closed:
-                self._tasks.put((page, digest, source, future))
+                self._tasks.put((page, source, future))
                 return future
-        future.set_result(_CLOSED if result is None else replace(result, seconds=0.0))
+            else:
+                result = _CLOSED
+        future.set_result(result._replace(seconds=0.0))
         return future
 
     def close(self) -> None:
@@ -280,16 +284,17 @@ class Workers:
         """Extract pages until the pool is closed."""
         worker, _ = self._ready(None)
         while (task := self._tasks.get()) is not None:
-            page, digest, source, future = task
+            page, source, future = task
             worker, problem = self._ready(worker)
             extraction = _crash(problem) if worker is None else self._extract(worker, page, source)
             if self._closed and extraction.reason == "crash":  # not the page's doing
                 extraction = _CLOSED
             elif worker is not None:
-                self._keep(digest, extraction)
+                self._keep(page, extraction)
             if future.set_running_or_notify_cancel():
                 future.set_result(extraction)
-            worker, _ = self._ready(worker)
+            if worker is None or worker.pid is None:  # while no page waits
+                worker, _ = self._ready(worker)
         if worker is not None:
             self._discard(worker)
 
@@ -325,10 +330,11 @@ class Workers:
             self._workers.discard(worker)
         worker.close()
 
-    def _keep(self, digest: bytes, extraction: Extraction) -> None:
+    def _keep(self, page: Page, extraction: Extraction) -> None:
         if sum(map(len, extraction.text or ())) <= MAX_CHARACTERS:
+            kept = extraction if extraction.digest else extraction._replace(digest=page.digest)
             with self._lock:
-                self._results[digest] = extraction
+                self._results[page.glance] = kept
                 if len(self._results) > MAX_RESULTS:
                     self._results.popitem(last=False)
 
