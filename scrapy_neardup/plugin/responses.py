@@ -40,6 +40,7 @@ _MOST = 100
 #: In how many bytes of a page the canonical link is looked for.
 _HEAD = 1 << 17
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_END = re.compile(rb"<(?:/head|body)", re.IGNORECASE)
 #: How often the word is looked at, and what holds text that is no element.
 _OFTEN, _HOLDERS = 10, ((b"<!--", b"-->"), (b"<script", b"</script"))
 
@@ -123,9 +124,8 @@ def _links(body: bytes) -> Iterator[bytes]:
     To parse a whole head, with all that scripts have there, takes half a millisecond. In the body readers
     may have written a link.
     """
-    lower = body.lower()
-    ends = [place for place in (lower.find(b"</head"), lower.find(b"<body")) if place >= 0]
-    head, at = lower[: min(ends, default=len(lower))], 0
+    end = _END.search(body)
+    head, at = body[: end.start() if end else None].lower(), 0
     for _ in range(_OFTEN):
         at = head.find(b"canonical", at + 1)
         stop = head.find(b">", at)
