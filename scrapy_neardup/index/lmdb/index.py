@@ -87,9 +87,11 @@ class LmdbIndex(MemoryIndex):
             return search_all(search, keys)
 
     def _with_key(self, family: int, key: int, limit: int) -> set[int]:
+        newest, snapshot = self._columns.with_key(family, key), self._memtable.snapshot
+        if not snapshot.cuts[family]:
+            return newest
         with decoding("A partition"):
-            older = with_key(self._memtable.snapshot, family, key, limit)
-        newest = self._columns.with_key(family, key)
+            older = with_key(snapshot, family, key, limit)
         return older | newest if newest else older
 
     def _closest(self, lookup: Lookup, key: NDArray[np.uint64]) -> Met:
