@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,13 @@ from scrapy_neardup.arguments import require_list, require_number
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.fingerprint import Fingerprinter, load_scheme
-from scrapy_neardup.index import Header
 from scrapy_neardup.matching.matcher import Matcher
-from scrapy_neardup.matching.records import families, record
+from scrapy_neardup.matching.records import header_for
 from scrapy_neardup.options import DetectionOptions
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Scheme
+    from scrapy_neardup.index import Header
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
 VERSION = 11
@@ -68,15 +68,13 @@ class AuditOptions(DetectionOptions):
     @cached_property
     def header(self) -> Header:
         """How documents are filed."""
-        scheme = self.loaded_scheme
-        parameters = {**scheme.parameters, "features": asdict(self.features)}
-        assert self.seed is not None  # it has been drawn
-        return Header(families(scheme), record(scheme), parameters, self.seed)
+        return header_for(self.fingerprinter, "")
 
     @property
     def fingerprinter(self) -> Fingerprinter:
         """Makes the signatures."""
-        return Fingerprinter(self.features, self.header.seed, self.loaded_scheme)
+        assert self.seed is not None  # it has been drawn
+        return Fingerprinter(self.features, self.seed, self.loaded_scheme)
 
     @property
     def matcher(self) -> Matcher:

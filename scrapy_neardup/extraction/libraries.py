@@ -8,7 +8,6 @@ from __future__ import annotations
 import html as htmllib
 import importlib
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import regex
@@ -124,8 +123,6 @@ class Trafilatura:
     """
 
     def __init__(self) -> None:
-        if find_spec("lxml_html_clean") is None:
-            raise ImportError("no module named 'lxml_html_clean'")
         from importlib.metadata import version  # the default extractor does without
 
         self.identity = f"trafilatura {version('trafilatura')} fast, {_IDENTITY}"

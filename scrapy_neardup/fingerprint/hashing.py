@@ -279,6 +279,5 @@ def sorted_each(hashes: Hashes) -> NDArray[np.intp]:
         each.sort()
     new = np.ones(len(values) + 1, np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:-1])
-    if len(bounds) > 2:
-        new[bounds] = True
+    new[bounds] = True
     return new.nonzero()[0]

@@ -40,7 +40,7 @@ def normalise(text: str) -> str:
         return ""
     folded: NDArray[np.uint8 | np.uint16]
     if plain := text.isascii():
-        folded = np.frombuffer(text.encode().translate(_folded_ascii()), np.uint8)
+        folded = np.frombuffer(text.encode().translate(_folded(256).astype(np.uint8).tobytes()), np.uint8)
     else:
         text = text.replace("…", "...").replace("ß", "ss")  # of what is folded to several, these are frequent
         points = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
@@ -72,11 +72,6 @@ def _folded(count: int) -> NDArray[np.uint16]:
     for space in filter(str.isspace, everything):
         table[ord(space)] = ord(" ") if len(f"a{space}a".splitlines()) == 1 else ord("\n")
     return table
-
-
-@cache
-def _folded_ascii() -> bytes:
-    return _folded(256).astype(np.uint8).tobytes()
 
 
 def _fold(text: str) -> str:

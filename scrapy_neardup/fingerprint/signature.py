@@ -65,7 +65,7 @@ class Signature:
     tokens: int
     #: Distinct shingles that the sketch was made of.
     shingles: int
-    #: One-permutation MinHash of the shingles, see `sketch.sketch`.
+    #: One-permutation MinHash of the shingles, see `sketch.sketch_each`.
     sketch: bytes
     #: The numbers in the text, packed, see values.py.
     numbers: bytes

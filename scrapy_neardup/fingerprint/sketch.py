@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import Hashes, below, by_text, constant, mix, sorted_each
+from .hashing import below, by_text, constant, mix, sorted_each
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from .hashing import Hashes
 
 #: Bins of a sketch, one bit each.
 BINS = 768
@@ -36,13 +38,8 @@ _LENDERS = np.ascontiguousarray(
 _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 
 
-def sketch(shingles: NDArray[np.uint64]) -> tuple[bytes, int]:
-    """Sketch a text from its shingle hashes (uint64[n]): `SIZE` bytes, and the number of distinct hashes."""
-    return sketch_each(Hashes.of([shingles.copy()]))[0]
-
-
 def sketch_each(shingles: Hashes) -> list[tuple[bytes, int]]:
-    """Return the `sketch` of each of several texts. Their shingles are sorted in place."""
+    """Sketch texts from shingles, which are sorted in place: `SIZE` bytes, and how many are distinct."""
     counts = pairwise(below(sorted_each(shingles)[:-1], shingles.bounds))
     hashes, bounds = shingles
     # Which of equal parts of the range the upper half is in; a text has those after the text before it.

@@ -85,18 +85,12 @@ def _class_of(count: int) -> NDArray[np.uint8]:
     return table
 
 
-@cache
-def _class_of_ascii() -> bytes:
-    """Return the classes of the first 256 code points, as a table for `bytes.translate`."""
-    return _class_of(256).tobytes()
-
-
 def tokenise(text: str) -> Tokens:
     """Split normalised *text* into runs of letters and digits with marks, or letters of unspaced scripts."""
     # Whole-array work on code points: a regular expression for the same takes ten times as long.
     points = code_points(f"{BETWEEN}{text}{BETWEEN}")
     if points.dtype == np.uint8:
-        kind = np.frombuffer(points.tobytes().translate(_class_of_ascii()), np.uint8)
+        kind = np.frombuffer(points.tobytes().translate(_class_of(256).tobytes()), np.uint8)
         digits = kind == _DIGIT
     else:
         kind = _class_of(BMP if points.dtype == np.uint16 else CODE_POINTS).take(points, mode="clip")

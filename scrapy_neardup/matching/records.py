@@ -56,22 +56,12 @@ _NUMBERS = struct.Struct("<QQIIIIB")
 _KEY = struct.Struct("<Q")
 
 
-def families(scheme: Scheme) -> tuple[Family, ...]:
-    """Return the tables of an index of *scheme*."""
-    return (Family(EQUAL), Family(EQUAL), *scheme.families)
-
-
-def record(scheme: Scheme) -> tuple[tuple[str, str], ...]:
-    """Return the type of the records of an index of *scheme*."""
-    return (*RECORD, *scheme.record)
-
-
 def header_for(fingerprinter: Fingerprinter, extractor: str) -> Header:
     """Return the header of an index of what *fingerprinter* signs; *extractor* has name and version."""
     scheme = fingerprinter.scheme
     return Header(
-        families=families(scheme),
-        record=record(scheme),
+        families=(Family(EQUAL), Family(EQUAL), *scheme.families),
+        record=(*RECORD, *scheme.record),
         parameters={
             **scheme.parameters,
             "features": asdict(fingerprinter.features),

@@ -28,9 +28,8 @@ from scrapy_neardup.fingerprint import (
     simhash,
 )
 from scrapy_neardup.fingerprint.main_text import unwrapped
-from scrapy_neardup.index import Header
 from scrapy_neardup.matching.matcher import Matcher
-from scrapy_neardup.matching.records import entries, families, record
+from scrapy_neardup.matching.records import entries, header_for
 
 FINGERPRINTER = Fingerprinter()
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -71,8 +70,7 @@ def text_of(sentences: list[str]) -> str:
 def compare(a: Signature, b: Signature, urls: tuple[str, str] = ("", "")) -> tuple[int, float, str]:
     """Distance, estimated Jaccard, and what the rule says if they are candidates: near, template or other."""
     matcher = Matcher(load_scheme("simhash+anchors"))
-    header = Header(families(matcher.scheme), record(matcher.scheme), {}, 0)
-    records = entries([a, b], urls, header).records
+    records = entries([a, b], urls, header_for(FINGERPRINTER, "")).records
     same = np.array([True])
     records["fingerprint"][:] = 0  # candidates in any case
     found = matcher.judge(records[0], records[1:], ~same, same * 1)

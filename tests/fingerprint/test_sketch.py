@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.sketch import BINS, SIZE, similarity, sketch
+from scrapy_neardup.fingerprint.hashing import Hashes
+from scrapy_neardup.fingerprint.sketch import BINS, SIZE, similarity, sketch_each
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HASH = st.integers(0, 2**64 - 1)
+
+
+def sketch(shingles: NDArray[np.uint64]) -> tuple[bytes, int]:
+    return sketch_each(Hashes.of([shingles.copy()]))[0]
 
 
 def estimate(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> tuple[float, float]:

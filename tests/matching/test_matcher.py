@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from scrapy_neardup import Detector
 from scrapy_neardup.audit.explaining import Document, judge_documents
 from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.fingerprint import SCHEMES, load_scheme
+from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
-from scrapy_neardup.matching.records import entries, families, record
+from scrapy_neardup.index import LmdbIndex, MemoryIndex
+from scrapy_neardup.matching.records import entries, header_for
 from tests.audit.corpora import text
 from tests.examples import examples
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_neardup.audit.pairs import PairJudge
+    from scrapy_neardup.index import Header
 
 
 def edited(seed: int, replaced: int) -> str:
@@ -154,8 +155,7 @@ def changed(parts: list[str], edits: list[tuple[str, int]]) -> str:
 
 
 def header_of(name: str) -> Header:
-    scheme = load_scheme(name)
-    return Header(families(scheme), record(scheme), {**scheme.parameters, "features": {}}, 11)
+    return header_for(Fingerprinter(Features(), 11, load_scheme(name)), "")
 
 
 def live_and_pairwise(scheme: str, verified: bool, a: Document, b: Document) -> tuple[str, str]:
