@@ -9,30 +9,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.arguments import require_whole, whole_numbers
+from scrapy_neardup.arguments import whole_numbers
 
-from .hashing import MOST_SEEDS, hash_tokens, mix, shingle, unique
+from .hashing import hash_tokens, mix, shingle
 from .normalise import normalise
 from .tokens import tokenise
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-_SEED = np.uint64(32)  # bits above those of a code point
-
-
-def word_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
-    """Hash each run of *size* tokens of any text; uint64[n], in order, with repetitions."""
-    require_whole("A seed", seed, 0, MOST_SEEDS)
-    return shingle(hash_tokens(tokenise(normalise(text)), seed), size)
-
 
 def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:
     """Hash each run of *size* characters of any text, also spaces and signs; uint64[n], in order."""
-    require_whole("A seed", seed, 0, MOST_SEEDS)
     flat = normalise(text).replace("\n", " ").encode("utf-32-le")
     points = np.frombuffer(flat, "<u4").astype(np.uint64)
-    return shingle(mix(points + (np.uint64(seed) << _SEED)), size)
+    return shingle(mix(points + (np.uint64(seed) << np.uint64(32))), size)
 
 
 def jaccard(a: ArrayLike, b: ArrayLike) -> float:
@@ -40,14 +31,13 @@ def jaccard(a: ArrayLike, b: ArrayLike) -> float:
 
     Raises `ConfigurationError` for what are no hashes of 64 bits.
     """
-    one, other = (whole_numbers("Hashes", each, np.uint64).ravel() for each in (a, b))
-    both = len(np.intersect1d(one, other))
-    return both / max(len(unique(one)) + len(unique(other)) - both, 1)
+    one, other = (whole_numbers("Hashes", each, np.uint64) for each in (a, b))
+    return len(np.intersect1d(one, other)) / max(len(np.union1d(one, other)), 1)
 
 
 def text_jaccard(a: str, b: str, *, words: int = 3) -> float:
     """Jaccard similarity of two texts by their shingles of *words* tokens."""
-    return jaccard(word_shingles(a, words), word_shingles(b, words))
+    return jaccard(*(shingle(hash_tokens(tokenise(normalise(text))), words) for text in (a, b)))
 
 
 def character_jaccard(a: str, b: str, *, characters: int = 5) -> float:
