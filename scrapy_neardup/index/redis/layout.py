@@ -107,9 +107,8 @@ class Probe(NamedTuple):
 class Layout:
     """Packs keys and documents of an index with *header* whose keys begin with *prefix*.
 
-    A document is packed as its keys, then URL and record, deflated, then the note. Keys are random bits. The
-    rest takes two thirds of its length with the keys, one of which the record repeats, and common parts of
-    URLs as what it may refer to.
+    A document is packed as its keys, then URL and record, deflated, then the note. With the keys, one of which
+    the record repeats, and common parts of URLs to refer to, the middle takes two thirds of its length.
     """
 
     def __init__(self, header: Header, prefix: bytes) -> None:
@@ -118,7 +117,7 @@ class Layout:
         #: No documents: with most pages nothing is met.
         self._none = Documents(np.empty((header.keys, 0), np.uint64), np.empty(0, header.dtype), [], [])
         #: What `places` returns is remembered: where something is filed it has just been looked up.
-        self.places = lru_cache(256)(self._places)
+        self.places = lru_cache(4096)(self._places)
 
     def keys(self, document: Documents) -> list[list[int]]:
         """Return the keys that *document*, one row, has of each family."""
@@ -148,22 +147,18 @@ class Layout:
         bits = min(NEAR_BITS + generation.more, *tables.prefix_bits)
         # A bit of the prefix may differ: those that an entry lacks are in the name. Several flips may lead to
         # the same bucket.
-        return tuple(
-            dict.fromkeys(
-                Place(
-                    self._bucket(table, generation, (permuted ^ flip) >> 64 - bits),
-                    (permuted % 2**REST_BITS).to_bytes(7, "little"),
-                    (flip >> REST_BITS).bit_count(),
-                )
-                for table, permuted, flips in zip(
-                    range(first, first + len(tables)),
-                    tables.permute(key),
-                    tables.flips(distance),
-                    strict=True,
-                )
-                for flip in flips
+        places = (
+            Place(
+                self._bucket(table, generation, (permuted ^ flip) >> 64 - bits),
+                (permuted % 2**REST_BITS).to_bytes(7, "little"),
+                (flip >> REST_BITS).bit_count(),
             )
+            for table, (permuted, flips) in enumerate(
+                zip(tables.permute(key), tables.flips(distance), strict=True), first
+            )
+            for flip in flips
         )
+        return tuple(dict.fromkeys(places))
 
     def _bucket(self, table: int, generation: Generation, bits: int) -> bytes:
         name = table << 64 | (generation.start & 0xFFFFFFFF) << 32 | bits

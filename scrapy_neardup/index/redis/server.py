@@ -129,10 +129,7 @@ class IndexGone(IndexUnavailable):
 
 
 class Server:
-    """Commands for the server at *address*, or the node of a cluster that has the index; from any thread.
-
-    They raise `IndexUnavailable`; after some failures in a row at once, for a while.
-    """
+    """Commands for the server at *address*, or the node of a cluster that has the index; from any thread."""
 
     def __init__(
         self, address: Address, *, answer_seconds: float = ANSWER_SECONDS, first_pause: float = FIRST_PAUSE
@@ -148,6 +145,8 @@ class Server:
         self._closed_until = 0.0
         #: Whether it was said that the server fails.
         self._said = False
+        #: Whether the server is asked although others have just failed.
+        self.anyway = False
         #: Calls that failed, and calls that were not made because others had failed.
         self.failed = self.skipped = 0
 
@@ -158,12 +157,9 @@ class Server:
             raise answer
         return answer
 
-    def send(self, commands: Sequence[Command], *, anyway: bool = False) -> list[Any]:
-        """Send *commands* at once; return the answer, or an `IndexUnavailable`, of each and in each.
-
-        With *anyway* the server is asked although others have just failed.
-        """
-        if not anyway and self._failures >= FAILURES and time.monotonic() < self._closed_until:
+    def send(self, commands: Sequence[Command]) -> list[Any]:
+        """Send *commands* at once; return the answer, or an `IndexUnavailable`, of each and in each."""
+        if self._failures >= FAILURES and time.monotonic() < self._closed_until and not self.anyway:
             self.skipped += 1
             away = f"The index {self.address.shown} does not answer; it is tried again soon."
             return [IndexUnavailable(away)] * len(commands)
@@ -282,7 +278,7 @@ _REMEDIES = {
     "maxmemory": "the server is full, so give it more maxmemory or prune the index.",
     "AuthenticationError|NoPermissionError": "see docs/redis.md for the rights that the user needs.",
     "ReadOnlyError": "this is a replica, so name the server that is written to.",
-    "cluster support disabled": ("this server is in no cluster: begin the URL with redis:// or rediss://."),
+    "cluster support disabled": "this server is in no cluster: begin the URL with redis:// or rediss://.",
     "MovedError": "this is a node of a cluster, so use redis+cluster://host:6379,host:6379?name=news.",
     "AskError|ClusterDownError|SlotNotCoveredError|TryAgainError": (
         "see that each slot of the cluster has a node, and that the index is not being moved."

@@ -146,14 +146,6 @@ class Looked(NamedTuple):
     buckets: frozenset[bytes] = frozenset()
 
 
-class Asked(NamedTuple):
-    """What a thread asks for, and the answers once there are any."""
-
-    calls: Sequence[Call]
-    commands: Sequence[Command]
-    answers: list[Any]
-
-
 class Store:
     """The documents of an index; those older than *window* seconds vanish, unless it is 0.
 
@@ -168,11 +160,10 @@ class Store:
         self._window = round(window * 1000)
         #: Held for a moment, and held by the thread that makes calls.
         self._lock, self._turn = threading.Lock(), threading.Lock()
-        self._waiting: deque[Asked] = deque()
+        #: What threads ask for, each with a list for the answers.
+        self._waiting: deque[tuple[Sequence[Call], Sequence[Command], list[Any]]] = deque()
         #: What was confirmed or released and is not yet written.
         self.settled: list[Write] = []
-        #: Whether the server is asked although others have just failed.
-        self._anyway = False
         #: Milliseconds that the server's clock is ahead of `time.monotonic`, and when it is asked again.
         self._ahead = self._asked_at = 0.0
         #: Documents that were to be kept and were given up.
@@ -193,20 +184,20 @@ class Store:
 
     def _ask(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
         """Wait for a turn; whoever has it asks for all who wait."""
-        mine = Asked(calls, commands, [])
-        self._waiting.append(mine)
+        mine: list[Any] = []
+        self._waiting.append((calls, commands, mine))
         with self._turn:
-            if not mine.answers:
+            if not mine:
                 every = [self._waiting.popleft() for _ in range(len(self._waiting))]
-                calls = [call for each in every for call in each.calls]
-                answers, _ = self._round(calls, [command for each in every for command in each.commands])
+                calls = [call for some, _, _ in every for call in some]
+                answers, _ = self._round(calls, [command for _, some, _ in every for command in some])
                 made, read = iter(answers), iter(answers[len(calls) :])
-                for each in every:
-                    each.answers.extend([*islice(made, len(each.calls)), *islice(read, len(each.commands))])
-        for answer in mine.answers:
+                for their_calls, theirs, got in every:
+                    got += [*islice(made, len(their_calls)), *islice(read, len(theirs))]
+        for answer in mine:
             if isinstance(answer, Exception):
                 raise answer
-        return mine.answers
+        return mine
 
     def settle(self, *writes: Write) -> None:
         """Have *writes* made, in their order, before what is asked later; do not wait for that."""
@@ -226,7 +217,7 @@ class Store:
 
     def close(self, seconds: float) -> None:
         """Write what was settled, tried for so many *seconds*. Raises an error that names what is not."""
-        ends, self._anyway = time.monotonic() + seconds, True
+        ends, self.server.anyway = time.monotonic() + seconds, True
         while self.settled:
             failure = self.write()
             # What was released lapses by itself.
@@ -284,12 +275,9 @@ class Store:
                 self._restore()
                 answers += self._send_some(*some)
             # A run that has failed as a whole: what comes later must not be done without it.
-            if (
-                len(answers) < len(calls)
-                and answers[start] is (last := answers[-1])
-                and isinstance(last, Exception)
-            ):
-                return answers + answers[-1:] * (len(calls) + len(commands) - len(answers))
+            last = answers[-1]
+            if len(answers) < len(calls) and isinstance(last, Exception) and answers[start] is last:
+                return answers + [last] * (len(calls) + len(commands) - len(answers))
         return answers
 
     def _send_some(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
@@ -300,7 +288,7 @@ class Store:
             sent.append(("TIME",))
         if calls:
             sent.insert(0, ("EVALSHA", DIGEST, *packed(self.header.uuid, self.prefix, calls)))
-        got = self.server.send(sent, anyway=self._anyway)
+        got = self.server.send(sent)
         made = got.pop(0) if calls else []
         if asks and isinstance(clock := got.pop(), tuple):
             self._ahead, self._asked_at = clock[0] * 1000 + clock[1] / 1000 - now * 1000, now + CLOCK_SECONDS
