@@ -107,8 +107,8 @@ class Probe(NamedTuple):
 class Layout:
     """Packs keys and documents of an index with *header* whose keys begin with *prefix*.
 
-    A document is packed as its keys, then URL and record, deflated, then the note. With the keys, one of which
-    the record repeats, and common parts of URLs to refer to, the middle takes two thirds of its length.
+    A document is packed as its keys, then URL and record, deflated, then the note. What is deflated may refer
+    to the keys, one of which the record repeats, and to common parts of URLs.
     """
 
     def __init__(self, header: Header, prefix: bytes) -> None:
