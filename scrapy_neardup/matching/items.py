@@ -17,14 +17,13 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property, lru_cache
 from itertools import chain, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import mmh3
-from itemadapter import ItemAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, MutableMapping, Sequence
 
     from scrapy_neardup.verdict import Repeated
 
@@ -96,7 +95,7 @@ class ItemNotes:
 
     def describe(self, item: object) -> Described:
         """Describe an item of any class that itemadapter knows; any other object by its ``str()``."""
-        adapted = ItemAdapter(item).items() if ItemAdapter.is_item(item) else [("", item)]
+        adapted = [("", item)] if (fields := fields_of(item)) is None else fields.items()
         said: Described = {}
         for name, value in sorted(((str(name), value) for name, value in adapted), key=itemgetter(0)):
             own = name.startswith("neardup") or (isinstance(value, dict) and value.keys() == _OWN)
@@ -361,19 +360,29 @@ def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
         yield "\n", _text(" ".join(texts))
 
 
+def fields_of(value: object) -> MutableMapping[str, Any] | None:
+    """Return the fields of an item, which can be set; None for what is no item of a class that is known."""
+    if type(value) is dict:
+        return value
+    # To import it takes a tenth of a second where Pydantic is installed.
+    from itemadapter import ItemAdapter
+
+    return ItemAdapter(value) if ItemAdapter.is_item(value) else None
+
+
 def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
     """Yield each value within dicts, lists and items, with the path to it; a set has one path for all."""
-    if isinstance(value, (str, bytes, int, float)) or depth > _DEPTH:
+    if value is None or isinstance(value, (str, bytes, int, float)) or depth > _DEPTH:
         yield path, value
-    elif ItemAdapter.is_item(value):
-        for name, each in ItemAdapter(value).items():
-            yield from _leaves(each, f"{path}.{name}", depth + 1)
     elif isinstance(value, (list, tuple)) and len(value) > 1:
         for number, each in enumerate(value):
             yield from _leaves(each, f"{path}.{number}", depth + 1)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for each in value:
             yield from _leaves(each, path, depth + 1)
+    elif (fields := fields_of(value)) is not None:
+        for name, each in fields.items():
+            yield from _leaves(each, f"{path}.{name}", depth + 1)
     else:
         yield path, value
 
@@ -425,7 +434,7 @@ def _is_moment(value: object) -> bool:
         if isinstance(value, str) and 10 <= len(value) <= 40:
             if value.replace(".", "", 1).isdecimal():
                 value = float(value)
-            elif value.count(":") > 1:  # a date alone is no moment
+            elif value.count(":") > 1 and "://" not in value:  # a date alone is no moment
                 iso = value.replace("Z", "+00:00") if value[:4].isdecimal() else ""
                 value = datetime.fromisoformat(iso) if iso else parsedate_to_datetime(value)
         if isinstance(value, datetime):  # without a zone it may be local or universal time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import math
 import re
@@ -132,4 +133,12 @@ def _hash(site: str) -> int:
 @cache
 def _suffixes() -> tldextract.TLDExtract:
     """Return the public suffixes that are part of the package tldextract. Nothing is fetched."""
-    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+    suffixes = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+    collecting = gc.isenabled()
+    gc.disable()  # it would look through all modules several times while the list is read, in vain
+    try:
+        suffixes("example.com")
+    finally:
+        if collecting:
+            gc.enable()
+    return suffixes

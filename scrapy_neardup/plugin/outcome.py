@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from itemadapter import ItemAdapter
 from scrapy.exceptions import DropItem, IgnoreRequest
 
 from scrapy_neardup.arguments import escaped
+from scrapy_neardup.matching.items import fields_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -39,11 +39,13 @@ def match_of(verdict: Verdict, policy: str) -> dict[str, Any]:
 
 def put(item: Any, field: str, value: Any) -> bool:
     """Set a field of *item*; return False if it has none of that name, is frozen, or takes no such value."""
+    fields = fields_of(item)
     try:
-        ItemAdapter(item)[field] = value
+        if fields is not None:
+            fields[field] = value
     except (KeyError, AttributeError, TypeError, ValueError):
         return False
-    return True
+    return fields is not None
 
 
 def clear_marks(request: Request, response: Response | None = None) -> None:

@@ -6,10 +6,10 @@ from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import run_in_thread
 
+from scrapy_neardup.matching.items import fields_of
 from scrapy_neardup.matching.records import filed_url
 
 from .extension import Component
@@ -83,7 +83,7 @@ class NearDupPipeline(Component):
 
     async def judge(self, item: Any) -> tuple[str, Verdict | None]:
         """Return the item's URL and the verdict on it, which is None if the item cannot be compared."""
-        adapter = ItemAdapter(item) if ItemAdapter.is_item(item) else {}
+        adapter = fields_of(item) or {}
         text = "\n".join(_text(adapter.get(name)) for name in self.extension.config.item_fields)
         page_url, scope = self.extension.item_origins.get(id(item), (None, None))
         if not text.strip():

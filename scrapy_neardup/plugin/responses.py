@@ -7,13 +7,12 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
-from itemadapter import ItemAdapter
-from itemloaders import ItemLoader
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
 from scrapy_neardup.extraction.decoding import is_html_type
+from scrapy_neardup.matching.items import fields_of
 
 from .settings import rule_for
 
@@ -101,7 +100,13 @@ def carries_item(request: Request) -> bool:
 
 def _is_item(value: Any) -> bool:
     elements = value[:_MOST] if isinstance(value, (list, tuple)) else [value]
-    return any(ItemAdapter.is_item(each) or isinstance(each, ItemLoader) for each in elements)
+    return any(_is_one(each) for each in elements if not isinstance(each, (str, bytes, int, float)))
+
+
+def _is_one(value: Any) -> bool:
+    from itemloaders import ItemLoader  # which imports much
+
+    return fields_of(value) is not None or isinstance(value, ItemLoader)
 
 
 def declared_canonical(response: Response) -> str | None:
