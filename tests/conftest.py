@@ -15,6 +15,7 @@ from tests.index.redis_server import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.index.redis_server import RedisServer
 
@@ -26,16 +27,24 @@ settings.load_profile("thorough")
 _names = itertools.count()
 #: How many characters of a text stand in the name of a test, as they are printed there.
 _SHOWN = 60
+#: Files that take longest, longest first, whatever the number of their tests.
+_LONG = (
+    "spark_audit", "hostile", "docs", "budget", "floods", "kill", "example_project", "losses", "serve",
+    "walls", "matcher", "segment", "workers", "audit",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put Spark's file first, then those with slow or most tests: so none works on alone at the end."""
+    """Put the longest files first, then those with slow or most tests: so none works on alone at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     tests = Counter(item.path for item in items)
-    first = "test_spark_audit.py"
-    items.sort(
-        key=lambda item: (item.path.name != first, item.path not in slow, -tests[item.path], item.path)
-    )
+
+    def order(item: pytest.Item) -> tuple[int, bool, int, Path]:
+        name = item.path.stem.removeprefix("test_")
+        place = _LONG.index(name) if name in _LONG else len(_LONG)
+        return place, item.path not in slow, -tests[item.path], item.path
+
+    items.sort(key=order)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
