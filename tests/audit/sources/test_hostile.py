@@ -35,7 +35,7 @@ def repeated(pack: Any, unit: bytes, count: int, before: bytes = b"", after: byt
 
 
 def gzip_compressor() -> Any:
-    return zlib.compressobj(9, wbits=31)
+    return zlib.compressobj(1, wbits=31)
 
 
 ZEROS = b"\x00" * (1 << 20)
@@ -79,14 +79,14 @@ def test_line_over_the_limit_is_passed_over(suffix: str, pack: Any, tmp_path: Pa
 def test_gzip_bomb_without_a_document(name: str, unit: bytes, tmp_path: Path, bounded: None) -> None:
     path = tmp_path / name
     first = {"warc": b"WARC/1.0\r\n", "json": b'{"a": '}.get(name.split(".")[1], ITEM + b"\n")
-    path.write_bytes(repeated(gzip_compressor, unit, 400, first))
+    path.write_bytes(repeated(gzip_compressor, unit, 256, first))
     assert path.stat().st_size < 3 << 20
     problems = [each for each in open_sources([path]) if hasattr(each, "reason")]
     assert 1 <= len(problems) <= 3
 
 
 def test_compressed_bodies_larger_than_a_record_may_be(tmp_path: Path, bounded: None) -> None:
-    bomb = repeated(gzip_compressor, ZEROS, 400)
+    bomb = repeated(gzip_compressor, ZEROS, 256)
     path = tmp_path / "a.warc.gz"
     write_warc(
         path,
@@ -139,8 +139,8 @@ def test_noise(name: str, prefix: bytes, tmp_path: Path, read: Any) -> None:
 @pytest.mark.parametrize("line", [b"\r\n", b"\n" * 99 + b'"'], ids=["empty", "a quote in 100"])
 def test_blank_lines_by_the_million_are_passed_over(name: str, line: bytes, tmp_path: Path) -> None:
     unit = line * ((1 << 20) // len(line))
-    (tmp_path / name).write_bytes(repeated(gzip_compressor, unit, 300))
+    (tmp_path / name).write_bytes(repeated(gzip_compressor, unit, 100 if "jl" in name else 200))
     started = time.process_time()
     *_, last = open_sources([tmp_path / name])
     assert "the rest is left out" in last.reason  # type: ignore[union-attr]
-    assert time.process_time() - started < 20  # takes 3; one by one, 40
+    assert time.process_time() - started < 10  # takes 1 or 2; one by one, 13 or more
