@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +25,8 @@ pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scr
 from scrapy_neardup.index.redis import Address, RedisIndex
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy_neardup.index import Index
     from scrapy_neardup.index.reservation import Reservation
 
@@ -46,10 +48,12 @@ class RedisConformance(IndexConformance):
         index.close()
         return RedisIndex(self.address, HEADER)
 
-    def open_two(self, lease_seconds: float = 60) -> tuple[RedisIndex, RedisIndex]:
-        """Return the index as two processes have it open."""
-        one, two = (RedisIndex(self.address, HEADER, lease_seconds=lease_seconds) for _ in range(2))
-        return one, two
+    @contextmanager
+    def two(self, lease_seconds: float = 60) -> Iterator[list[RedisIndex]]:
+        """Yield the index as two processes have it open."""
+        both = [RedisIndex(self.address, HEADER, lease_seconds=lease_seconds) for _ in range(2)]
+        with closing(both[0]), closing(both[1]):
+            yield both
 
     def lapsed(self, holder: RedisIndex, other: RedisIndex) -> Reservation:
         """Have *holder* reserve a document and not renew it, as if killed, until *other* sees it lapse."""
@@ -60,8 +64,7 @@ class RedisConformance(IndexConformance):
         return reservation
 
     def test_another_process_sees_what_is_pending_and_is_told_when_it_is_settled(self) -> None:
-        holder, other = self.open_two()
-        with closing(holder), closing(other):
+        with self.two() as (holder, other):
             kept, gone = reserve(holder, documents([1])), reserve(holder, documents([FAR], 1))
             of_kept, of_gone = pending_of(other, 1), pending_of(other, FAR)
             assert (of_kept.url, of_kept.confirmed) == ("u0", None)
@@ -72,15 +75,13 @@ class RedisConformance(IndexConformance):
             assert outcome(of_gone) is False  # at once
 
     def test_a_lease_is_renewed_while_its_holder_lives(self) -> None:
-        holder, other = self.open_two(1)
-        with closing(holder), closing(other):
+        with self.two(1) as (holder, other):
             reserve(holder, documents([1]))
             time.sleep(1.5)
             assert pending_of(other, 1).confirmed is None
 
     def test_a_lease_lapses_when_its_holder_dies_and_another_may_take_its_place(self) -> None:
-        holder, other = self.open_two(SHORT_SECONDS)
-        with closing(holder), closing(other):
+        with self.two(SHORT_SECONDS) as (holder, other):
             self.lapsed(holder, other)
             assert urls_near(other, 1) == []
             other.flush()
@@ -92,8 +93,7 @@ class RedisConformance(IndexConformance):
 
     @pytest.mark.parametrize("confirmed", [True, False])
     def test_what_is_settled_after_its_lease(self, confirmed: bool) -> None:
-        holder, other = self.open_two(SHORT_SECONDS)
-        with closing(holder), closing(other):
+        with self.two(SHORT_SECONDS) as (holder, other):
             late = self.lapsed(holder, other)
             reserve(other, documents([1], 5)).confirm()
             late.confirm() if confirmed else late.release()
@@ -101,8 +101,7 @@ class RedisConformance(IndexConformance):
             assert urls_near(other, 1) == ["u0", "u5"][not confirmed :]
 
     def test_what_a_user_that_closes_holds_is_released(self) -> None:
-        holder, other = self.open_two()
-        with closing(other):
+        with self.two() as (holder, other):
             reserve(holder, documents([1]))
             handle = pending_of(other, 1)
             holder.close()

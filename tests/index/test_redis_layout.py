@@ -129,11 +129,12 @@ def test_a_page_whose_generation_ends_while_it_is_judged_meets_what_the_next_one
         (documents([0xFF] * 40 + [3], 10), 2),
         (documents([3] + [0xFFFFFFFFFFFFFFFF] * 40, 60), 2),
         (documents([1 << 63], 7), 2),
+        (None, 2),
     ],
-    ids=["other", "last", "first", "url"],
+    ids=["other", "last", "first", "url", "a replica that was not told of the last"],
 )
 def test_only_who_files_what_may_be_met_has_a_page_judged_again(
-    address: Address, like: Documents, times: int
+    address: Address, like: Documents | None, times: int
 ) -> None:
     with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
         asked = []
@@ -141,7 +142,7 @@ def test_only_who_files_what_may_be_met_has_a_page_judged_again(
         def decide(found: Found) -> Filing:
             asked.append(found)
             if len(asked) == 1:
-                other.add(like)
+                other.add(like) if like else other.server.call("DECR", address.prefix + b"n")
             return Filing(documents([0], 7))
 
         assert one.reserve_if(documents([0], 7), LOOKUPS, decide) is not None
@@ -227,7 +228,7 @@ def test_a_search_reads_long_buckets_in_full_and_a_crawl_their_newest_part(addre
             )
             index.server.call("APPEND", place.bucket, some.tobytes())
         index.add(documents([4], 2))
-        for each in (index, other):
+        for each in (index, other, index):
             found = each.find(documents([5], 9), [Lookup(FINGERPRINT, 3, nearest=256)])
             assert (found.stored.urls, found.narrowed) == (["u2"], True)
             matches = each.search(FINGERPRINT, np.array([5], np.uint64), 3)

