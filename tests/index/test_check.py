@@ -12,12 +12,14 @@ import pytest
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import check, find_problems, opened
+from scrapy_neardup.index.lmdb.compaction import Item, write
 from scrapy_neardup.index.lmdb.layout import (
+    State,
     decode_partition,
-    decode_state,
     encode_partition,
     encode_state,
     partition_key,
+    read_state,
 )
 from scrapy_neardup.index.search import Entries
 
@@ -27,12 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import lmdb
-
     from scrapy_neardup.index.lmdb.environment import Environment
-    from scrapy_neardup.index.lmdb.layout import State
-
-    Change = Callable[[lmdb.Transaction, dict[str, Any]], object]
 
 
 def fill(index: LmdbIndex, start: int, stop: int) -> None:
@@ -92,56 +89,50 @@ def test_a_sound_index_has_no_problems(tmp_path: Path) -> None:
 # One kind of damage each, of values whose checksums are right. The run is the oldest one.
 
 
-def state(transaction: lmdb.Transaction, databases: dict[str, Any]) -> State:
-    return decode_state(bytes(transaction.get(b"state", db=databases["meta"])))
+def state(environment: Environment) -> State:
+    with environment.read() as transaction:
+        return read_state(environment, transaction)
 
 
-def change_state(**fields: object) -> Change:
-    def apply(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-        old = state(transaction, databases)
-        new = {name: value(old) if callable(value) else value for name, value in fields.items()}
-        transaction.put(b"state", encode_state(replace(old, **new)), db=databases["meta"])
-
-    return apply
+def changed_state(environment: Environment, **fields: Callable[[State], object]) -> Item:
+    old = state(environment)
+    new = {name: value(old) for name, value in fields.items()}
+    return "meta", b"state", encode_state(replace(old, **new))
 
 
-def delete(name: str, *, last: bool = False) -> Change:
-    def apply(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-        with transaction.cursor(databases[name]) as cursor:
-            assert cursor.last() if last else cursor.first()
-            cursor.delete()
-
-    return apply
+def deleted(environment: Environment, name: str, *, last: bool = False) -> Item:
+    with environment.read() as transaction, transaction.cursor(environment.databases[name]) as cursor:
+        assert cursor.last() if last else cursor.first()
+        return name, bytes(cursor.key()), None
 
 
-def change_entries(change: Callable[[Any, Any], tuple[Any, Any]]) -> Change:
+def changed_entries(environment: Environment, change: Callable[[Any, Any], tuple[Any, Any]]) -> Item:
     """Of a table of fingerprints."""
-
-    def apply(transaction: lmdb.Transaction, databases: dict[str, Any]) -> None:
-        run = state(transaction, databases).runs[0]
-        key = partition_key(run.id, 1, 0)
-        entries = decode_partition(bytes(transaction.get(key, db=databases["runs"])), run.bits).entries
-        changed = Entries(*change(entries.keys.copy(), entries.documents.copy()))
-        transaction.put(key, encode_partition(changed, run.bits, key), db=databases["runs"])
-
-    return apply
+    run = state(environment).runs[0]
+    key = partition_key(run.id, 1, 0)
+    with environment.read() as transaction:
+        old = decode_partition(bytes(transaction.get(key, db=environment.databases["runs"])), run.bits)
+    return "runs", key, encode_partition(Entries(*change(*old.entries)), run.bits, key)
 
 
-DAMAGE: dict[str, tuple[Change, str]] = {
-    "block deleted": (delete("documents"), "run 0: 8 documents are missing, the first 0."),
-    "last block deleted": (delete("log", last=True), "log: "),
-    "block unknown to the state": (change_state(next=lambda old: old.next - 1), "log: "),
-    "partition deleted": (delete("runs"), "run 0: A partition is cut short or missing."),
+DAMAGE: dict[str, tuple[Callable[[Environment], Item], str]] = {
+    "block deleted": (lambda e: deleted(e, "documents"), "run 0: 8 documents are missing, the first 0."),
+    "last block deleted": (lambda e: deleted(e, "log", last=True), "log: "),
+    "block unknown to the state": (lambda e: changed_state(e, next=lambda old: old.next - 1), "log: "),
+    "partition deleted": (lambda e: deleted(e, "runs"), "run 0: A partition is cut short or missing."),
     "document of another run": (
-        change_entries(lambda keys, numbers: (keys, numbers + 2**31)),
+        lambda e: changed_entries(e, lambda keys, numbers: (keys, numbers + 2**31)),
         "is out of bounds",
     ),
-    "entry lost": (change_entries(lambda keys, numbers: (keys[1:], numbers[1:])), "has 99 entries of 100"),
+    "entry lost": (
+        lambda e: changed_entries(e, lambda keys, numbers: (keys[1:], numbers[1:])),
+        "has 99 entries of 100",
+    ),
     "runs overlap": (
-        change_state(runs=lambda old: (replace(old.runs[0], stop=1000), *old.runs[1:])),
+        lambda e: changed_state(e, runs=lambda old: (replace(old.runs[0], stop=1000), *old.runs[1:])),
         "do not follow each other",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -149,37 +140,34 @@ def test_damage_is_found(path: Path, damage: str) -> None:
     change, expected = DAMAGE[damage]
     with opened(path) as (environment, _):
         assert found(environment) == []
-        environment.write(lambda transaction: change(transaction, environment.databases))
+        put(environment, change(environment))
         problems = found(environment)
     assert any(expected in problem for problem in problems), problems
+
+
+def put(environment: Environment, item: Item) -> None:
+    for _ in write(environment, [item]):
+        pass
 
 
 def test_every_flipped_bit_is_found(path: Path) -> None:
     """In any value."""
     dice = random.Random(5)
     with opened(path) as (environment, _):
-
-        def values(transaction: lmdb.Transaction) -> list[tuple[str, bytes, bytes]]:
-            live = {run.id for run in state(transaction, environment.databases).runs}
-            return [
+        live = {run.id for run in state(environment).runs}
+        with environment.read() as transaction:
+            stored = [
                 (name, bytes(key), bytes(value))
                 for name, database in environment.databases.items()
                 for key, value in transaction.cursor(database)
                 if key != b"header" and (name != "runs" or int.from_bytes(key[:4], "big") in live)
             ]
-
-        def put(name: str, key: bytes, value: bytes) -> None:
-            database = environment.databases[name]
-            environment.write(lambda transaction: transaction.put(key, value, db=database))
-
-        with environment.read() as transaction:
-            stored = values(transaction)
         assert {name for name, _, _ in stored} == {"meta", "log", "documents", "runs", "dead"}
         for _ in range(200):
             name, key, value = dice.choice(stored)
             place, broken = dice.randrange(len(value)), bytearray(value)
             broken[place] ^= 1 << dice.randrange(8)
-            put(name, key, bytes(broken))
+            put(environment, (name, key, bytes(broken)))
             assert found(environment), (name, key, place)
-            put(name, key, value)
+            put(environment, (name, key, value))
         assert found(environment) == []

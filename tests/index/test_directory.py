@@ -20,16 +20,11 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import directory
 from scrapy_neardup.index.lmdb.commands import require_index
-from scrapy_neardup.index.lmdb.directory import (
-    DATA,
-    SIDECAR,
-    check_data_file,
-    read_sidecar,
-)
+from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR, check_data_file, read_sidecar
 from scrapy_neardup.index.lmdb.environment import Environment
 from torture.children import Child
 
-from .small import HEADER, documents, numbered, wait
+from .small import HEADER, numbered, store, wait
 
 if TYPE_CHECKING:
     from .flaky import Flaky
@@ -249,4 +244,4 @@ def test_a_directory_whose_name_is_no_text(tmp_path: Path) -> None:
     for expected in (0, 1):
         with closing(LmdbIndex(tmp_path / os.fsdecode(b"caf\xe9"), HEADER)) as index:
             assert index.gauges()["documents"] == expected
-            index.add(documents([1], ["u1"]))
+            store(index, 1)

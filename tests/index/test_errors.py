@@ -143,20 +143,18 @@ def test_only_our_errors_come_out_of_opening(tmp_path: Path, flaky: Flaky, error
 
 
 @contextlib.contextmanager
-def editing(path: Path) -> Iterator[lmdb.Transaction]:
+def editing(path: Path, name: bytes = b"meta") -> Iterator[lmdb.Transaction]:
     with (
         lmdb.open(str(path), max_dbs=5, lib_version=0) as environment,
-        environment.begin(write=True, db=environment.open_db(b"meta")) as transaction,
+        environment.begin(write=True, db=environment.open_db(name)) as transaction,
     ):
         yield transaction
 
 
-def nested(depth: int) -> bytes:
-    return b"[" * depth + b"]" * depth
-
-
 @pytest.mark.parametrize("key", [b"header", b"state"])
-@pytest.mark.parametrize("value", [None, b"", b"{", nested(100_000), b"\xff", b"[]", b'{"format": 1e999}'])
+@pytest.mark.parametrize(
+    "value", [None, b"", b"{", b"[" * 10**5 + b"]" * 10**5, b"\xff", b"[]", b'{"format": 1e999}']
+)
 def test_unreadable_records(path: Path, key: bytes, value: bytes | None) -> None:
     with editing(path) as transaction:
         if value is None:
@@ -184,26 +182,12 @@ def test_the_format_of_another_version_and_a_flipped_bit(path: Path) -> None:
 # What a full disk leaves behind
 
 
-def fresh(folder: Path) -> bytes:
-    """What LMDB begins with."""
-    lmdb.open(str(folder), lib_version=0).close()
-    return (folder / DATA).read_bytes()
-
-
 def test_a_file_that_was_never_finished_is_made_anew(tmp_path: Path) -> None:
-    begin = fresh(tmp_path / "fresh")
+    lmdb.open(str(tmp_path / "fresh"), lib_version=0).close()
+    begin = (tmp_path / "fresh" / DATA).read_bytes()
     page = len(begin) // 2
-    unfinished = [
-        begin,
-        begin[:page],
-        begin[:page] + bytes(page),
-        begin[: page + 100],
-        begin[:1000],
-        begin[:100],
-        bytes(10),
-        bytes(page),
-        bytes(2 * page),
-    ]
+    unfinished = [begin[:size] for size in (2 * page, page, page + 100, 1000, 100)]
+    unfinished += [begin[:page] + bytes(page), bytes(10), bytes(page), bytes(2 * page)]
     for number, data in enumerate(unfinished):
         path = tmp_path / str(number)
         path.mkdir()
@@ -220,10 +204,8 @@ def test_a_log_that_lacks_documents_is_not_flushed(tmp_path: Path, gone: tuple[i
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
         for number in (0, 1):
             index.add(documents([number], [f"u{number}"]))
-    with lmdb.open(str(tmp_path), max_dbs=5, lib_version=0) as environment:
-        log = environment.open_db(b"log")
-        with environment.begin(write=True, db=log) as transaction:
-            for number in gone:
-                assert transaction.delete(number_key(number))
+    with editing(tmp_path, b"log") as transaction:
+        for number in gone:
+            assert transaction.delete(number_key(number))
     with closing(LmdbIndex(tmp_path, HEADER)) as index, pytest.raises(IndexCorrupted, match="index check"):
         index.compact()

@@ -185,9 +185,5 @@ def test_the_tables(file: dict[str, dict[bytes, bytes]]) -> None:
 
 
 def test_the_tombstones(file: dict[str, dict[bytes, bytes]]) -> None:
-    assert file["dead"] == {bytes(3): tombstones(bytes(3), *GONE)}
-
-
-def tombstones(key: bytes, *low: int) -> bytes:
-    numbers = struct.pack(f"<{len(low)}H", *low)
-    return numbers + struct.pack("<I", zlib.crc32(key + numbers))
+    numbers = struct.pack(f"<{len(GONE)}H", *GONE)
+    assert file["dead"] == {bytes(3): numbers + struct.pack("<I", zlib.crc32(bytes(3) + numbers))}

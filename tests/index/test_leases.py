@@ -1,7 +1,4 @@
-"""A pending document of another process is waited for no longer than its holder lives.
-
-The store may be out of reach.
-"""
+"""A pending document of another process is waited for no longer than its holder lives."""
 
 from __future__ import annotations
 
