@@ -72,7 +72,6 @@ class Header:
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:
-        """Type of a record."""
         return np.dtype(list(self.record))
 
     @cached_property
@@ -92,7 +91,6 @@ class Header:
         return tuple(accumulate((len(family.tables) for family in self.families), initial=0))
 
     def to_json(self) -> bytes:
-        """Serialise."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -173,7 +174,7 @@ class MemoryIndex:
         with self._newest:
             kind = self.header.families[family]
             if not kind.equal:
-                return self._near(family, keys, distance)
+                return search_all(partial(self._near, family, distance), keys)
             found = [
                 (query, document)
                 for query in np.flatnonzero(kind.has(keys)).tolist()
@@ -271,12 +272,13 @@ class MemoryIndex:
         elif nearest and len(keys) == 1:
             return self._closest(lookup, keys)
         else:
-            counts = Counter(self._near(family, keys, distance).document.tolist())
+            found = search_all(partial(self._near, family, distance), keys)
+            counts = Counter(found.document.tolist())
         return most_shared(counts, nearest)
 
-    def _near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
-        """Find documents by keys that may differ."""
-        return search_all(lambda some: self._columns.near(family, some, distance), keys)
+    def _near(self, family: int, distance: int, keys: NDArray[np.uint64]) -> Iterator[Matches]:
+        """Yield the documents whose keys differ in at most *distance* bits, perhaps several times."""
+        return self._columns.near(family, keys, distance)
 
     def _with_key(self, family: int, key: int, limit: int) -> set[int]:
         """Find the documents that have *key*, at least the *limit* of them that were filed first; 0: all."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -114,12 +115,12 @@ def check(index: LmdbIndex) -> Iterator[Problem]:
 
 
 def find_problems(
-    environment: Environment, header: Header, progress: Callable[[int, int], None] | None = None
+    environment: Environment, header: Header, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Iterator[Problem]:
     """Yield the problems of the index in *environment*, as one transaction sees it while others write.
 
     Everything is read once, and each checksum is verified. Of each run, and of the log, the first problem is
-    told. *progress* is called with how many runs were read, and how many there are.
+    told. *progress* is called with how many of these were read, and how many there are.
     """
     try:
         with reading(environment, header) as reader:
@@ -129,18 +130,15 @@ def find_problems(
                 raise damaged("Its runs and its log do not follow each other")
             if len(reader.dead) and reader.dead[-1] >= state.next:
                 raise damaged(f"Document {reader.dead[-1]} is marked as removed, and was never added")
-            for place, run in enumerate(state.runs, 1):
+            for done, run in enumerate((*state.runs, None), 1):
                 try:
-                    _verify(reader, run)
+                    if run is None:
+                        deque(reader.whole_log(), 0)
+                    else:
+                        _verify(reader, run)
                 except IndexCorrupted as error:
-                    yield Problem.of(f"run {run.id}", error)
-                if progress is not None:
-                    progress(place, len(state.runs))
-            try:
-                for _ in reader.whole_log():
-                    pass
-            except IndexCorrupted as error:
-                yield Problem.of("log", error)
+                    yield Problem.of("log" if run is None else f"run {run.id}", error)
+                progress(done, len(borders))
     except IndexCorrupted as error:
         yield Problem.of("state", error)
 

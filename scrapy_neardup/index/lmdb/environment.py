@@ -155,7 +155,6 @@ class Environment:
         return int((self.env.info()["last_pgno"] + 1) * self.env.stat()["psize"])
 
     def close(self) -> None:
-        """Close the environment."""
         with self._writing:
             self.env.close()
 

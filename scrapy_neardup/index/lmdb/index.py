@@ -15,7 +15,7 @@ import numpy as np
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.header import decoding
 from scrapy_neardup.index.memory import MemoryIndex
-from scrapy_neardup.index.search import closest, search_all
+from scrapy_neardup.index.search import closest
 
 from .directory import DATA, SIDECAR, shared_use, translated, write_sidecar
 from .environment import DEFAULT, Environment
@@ -61,8 +61,6 @@ class LmdbIndex(MemoryIndex):
         #: How many have opened it and not closed it.
         self.users = 1
         self._closed = False
-        #: The temporary number that was handed out last.
-        self._serial = 0
         where = Path(tempfile.gettempdir()) if path is None else path
         with translated(where, "opened"), contextlib.ExitStack() as undo:
             if path is not None:
@@ -78,13 +76,10 @@ class LmdbIndex(MemoryIndex):
         self._writer = Writer(self._environment, self._memtable, window)
         self._newest = _Newest(self)
 
-    def _near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Matches:
-        def search(some: NDArray[np.uint64]) -> Iterator[Matches]:
-            yield from search_near(self._memtable.snapshot, family, some, distance)
-            yield from self._columns.near(family, some, distance)
-
+    def _near(self, family: int, distance: int, keys: NDArray[np.uint64]) -> Iterator[Matches]:
         with decoding("A partition"):
-            return search_all(search, keys)
+            yield from search_near(self._memtable.snapshot, family, keys, distance)
+        yield from self._columns.near(family, keys, distance)
 
     def _with_key(self, family: int, key: int, limit: int) -> set[int]:
         newest, snapshot = self._columns.with_key(family, key), self._memtable.snapshot
@@ -107,8 +102,8 @@ class LmdbIndex(MemoryIndex):
             return self._memtable.fetch(documents)
 
     def _number(self) -> int:
-        self._serial -= 1
-        return self._serial
+        self._next -= 1  # temporary numbers are negative
+        return self._next
 
     def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
         self._memtable.queue.append(document)

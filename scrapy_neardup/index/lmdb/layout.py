@@ -129,7 +129,6 @@ def decode_state(data: bytes) -> State:
 
 
 def encode_state(state: State) -> bytes:
-    """Serialise."""
     return _sealed(json.dumps(asdict(state)).encode())
 
 
