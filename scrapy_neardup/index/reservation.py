@@ -1,7 +1,6 @@
 """Handles of pending documents: for whoever decides whether one is kept, and for those who wait for that.
 
-In a store that several processes share, each has a lease: how many seconds it holds unless it is renewed.
-The store keeps the time, because the clocks of machines differ.
+In a store that several processes share, each has a lease, by the clock of the store.
 """
 
 from __future__ import annotations

@@ -106,10 +106,7 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
         return self._index.add(Documents(keys[np.newaxis], records, [""] * len(keys), [b""] * len(keys)))
 
     def search(self, fingerprints: ArrayLike, distance: int = DISTANCE) -> Matches:
-        """Find what is stored within *distance* bits of each of *fingerprints* (uint64[n]).
-
-        Raises `ConfigurationError` for a distance that the tables do not find in full.
-        """
+        """Find all within *distance* bits of *fingerprints* (uint64[n]), or raise `ConfigurationError`."""
         require_whole("distance", distance, 0, self._index.header.families[0].tables.max_distance)
         return self._index.search(0, _row("Fingerprints", fingerprints, np.uint64), distance)
 

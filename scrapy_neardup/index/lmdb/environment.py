@@ -1,7 +1,4 @@
-"""The LMDB environment of an index: its transactions, its locks, and all sizes and times.
-
-LMDB does not survive a fork: a child would free its parent's readers.
-"""
+"""The LMDB environment of an index: its transactions, its locks, and all sizes and times."""
 
 from __future__ import annotations
 
@@ -203,7 +200,7 @@ class Environment:
 
 
 def _after_fork_in_child() -> None:
-    """Free the locks, and keep the parent's environments and transactions from being finalised here."""
+    """Free the locks; keep transactions from being finalised here, which would free those of the parent."""
     for environment in _environments:
         environment.forked = True
         environment.lock._at_fork_reinit()  # type: ignore[attr-defined]  # as the logging module does

@@ -243,10 +243,7 @@ def open_directory(
     window: float,
     reset: bool,
 ) -> LmdbIndex:
-    """Open the index in directory *path*, or return the one that this process has open.
-
-    Each call needs its own `close`.
-    """
+    """Open the index in directory *path*, or return the one that this process has open: see `open_index`."""
     where = None if path is None else Path(path).expanduser().resolve()
     if wanted is None and where is not None and not any((where / name).exists() for name in (DATA, SIDECAR)):
         raise IndexUnavailable(f"There is no index in {where}: name the directory of an index.")

@@ -70,10 +70,8 @@ class Run:
     bits: int
 
     def cut(self, family: Family) -> int:
-        """Return how many leading bits of the key cut the tables of *family* into partitions.
-
-        Never more than the narrowest prefix that is looked up: so each probe lies in one partition.
-        """
+        """Return how many leading bits of the key cut the tables of *family* into partitions."""
+        # Never more than the narrowest prefix that is looked up: so each probe lies in one partition.
         return min(self.bits + (family.keys - 1).bit_length(), *family.tables.prefix_bits, MAX_PARTITION_BITS)
 
 
@@ -263,11 +261,7 @@ _MOST_PACKED = 1032
 
 
 def encode_block(documents: Stored, key: bytes, keys: NDArray[np.uint64] | None = None) -> bytes:
-    """Return the bytes of a block to be stored under *key*: of a run, or with *keys* of the log.
-
-    It has a head, where each chunk of documents ends (uint32[chunks]), and the chunks: keys, the records byte
-    column by byte column, lengths of URLs and notes, URLs, notes.
-    """
+    """Return the bytes of a block to be stored under *key*: of a run, or with *keys* of the log."""
     count = len(documents.urls)
     width = documents.records.itemsize or 1
     size, level = (max(CHUNK, CHUNK_BYTES // width), RUN_LEVEL) if keys is None else (count, LOG_LEVEL)

@@ -1,7 +1,4 @@
-"""A snapshot: what one LMDB transaction sees of the committed documents, in runs and in the log.
-
-The tables of runs are searched for a few keys by bisection, for many keys by NumPy.
-"""
+"""What one LMDB transaction sees of the committed documents, and the search of the tables of runs."""
 
 from __future__ import annotations
 
@@ -153,10 +150,7 @@ class Snapshot:
             yield number, documents.stored
 
     def log(self, start: int, without: Collection[int] = ()) -> Iterator[tuple[int, Documents]]:
-        """Yield the blocks of the log from document *start* on, with their first numbers, checked.
-
-        Those that begin with a document *without* are passed over.
-        """
+        """Yield the blocks of the log from *start* on, but those that begin with one of *without*, checked."""
         return self._blocks("log", start, layout.MAX_DOCUMENTS, without)
 
     def _blocks(
@@ -228,10 +222,7 @@ def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
 def live_documents(
     reader: Snapshot, progress: Callable[[int, int], None]
 ) -> Iterator[tuple[NDArray[np.int64], Stored]]:
-    """Yield the numbers (int64[n]) and contents of all documents that were not removed, block by block.
-
-    *progress* is called with the documents gone through so far, and how many there are.
-    """
+    """Yield the numbers (int64[n]) and contents of all documents that were not removed, block by block."""
     state = reader.state
     oldest = state.runs[0].start if state.runs else state.flushed
     alive = np.concatenate([*map(reader.held, state.runs), np.ones(state.next - state.flushed, bool)])

@@ -1,7 +1,4 @@
-"""The newest documents, in memory, and the thread that commits them and maintains the index.
-
-Only this thread waits for the disk.
-"""
+"""The newest documents, in memory, and the thread that commits them, for which alone the disk is awaited."""
 
 from __future__ import annotations
 
@@ -70,8 +67,8 @@ class Memtable:
         self._aliases: OrderedDict[int, int] = OrderedDict()
         #: The first numbers of the blocks that this process has committed, until the snapshot shows them.
         self._own: set[int] = set()
-        #: The state that the columns agree with, and the document up to which they have taken in the log.
-        self._state, self._taken = State(), 0
+        #: The state that the columns agree with.
+        self._state = State()
         self.look()
 
     @property
@@ -99,10 +96,9 @@ class Memtable:
         self._hide_removals()
         if state.flushed > self._state.flushed:
             self.columns.remove_before(state.flushed)
-        for first, documents in self.snapshot.log(max(self._taken, state.flushed), self._own):
+        # A list: if a block cannot be read, none is taken in.
+        for first, documents in [*self.snapshot.log(max(self._state.next, state.flushed), self._own)]:
             self.columns.append(np.arange(first, first + len(documents.urls)), documents)
-            self._taken = first + len(documents.urls)
-        self._taken = max(self._taken, state.next)
         self._own.clear()
         self.columns.remove(self.snapshot.dead[self.snapshot.dead >= state.flushed].tolist())
         self._state = state
