@@ -150,7 +150,7 @@ class Snapshot:
             yield number, documents.stored
 
     def log(self, start: int, without: Collection[int] = ()) -> Iterator[tuple[int, Documents]]:
-        """Yield the blocks of the log from *start* on, but those that begin with one of *without*, checked."""
+        """Yield the blocks of the log from *start* on, but those that begin with one *without*, checked."""
         return self._blocks("log", start, layout.MAX_DOCUMENTS, without)
 
     def _blocks(
