@@ -114,7 +114,7 @@ def test_a_commit_that_has_failed_is_tried_again_by_itself(tmp_path: Path, flaky
 
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_closing_tries_again_and_says_what_is_lost(tmp_path: Path, flaky: Flaky, comes_back: bool) -> None:
-    tuning = replace(PATIENT, closing_seconds=30.0 if comes_back else 0.3, commit_retry_seconds=0.05)
+    tuning = replace(PATIENT, closing_seconds=30.0 if comes_back else 1.0, commit_retry_seconds=0.05)
     index = LmdbIndex(tmp_path, HEADER, tuning=tuning)
     store(index, 1, 2)
     flaky.always(FULL, "put")
