@@ -2,6 +2,6 @@
 
 `index` is what the protocol asks, `writer` the memtable and its group commits, `compaction` flushes, merges
 and expires, `snapshot` is what one transaction sees. `layout` has each key and value, `environment` the
-transactions, locks, sizes and times, `directory` what the file must be and what fails, `commands` what is done
-to a whole index: describe, check, compact.
+transactions, locks, sizes and times, `directory` what the file must be and what fails, `commands` what is
+done to a whole index: describe, check, compact.
 """
