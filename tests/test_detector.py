@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import threading
-from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ import pytest
 from scrapy_neardup import Detector, clock
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import Features
-from scrapy_neardup.index import MemoryIndex
 from scrapy_neardup.matching.records import entries, find_urls
 from tests.audit.corpora import edited, text
 from tests.helpers.short_lines import weather
@@ -215,19 +213,6 @@ def test_pages_of_one_template_with_other_numbers_are_never_dropped(
     assert detector.gauges()["documents"] == 60
 
 
-WALL = (
-    "Before you go on, please prove that you are human. We have noticed unusual traffic from your network. "
-    "Tick the box and solve the captcha below to return to the page that you asked for, and accept our "
-    "apologies for the trouble."
-)
-
-
-def test_what_reads_like_a_wall_is_one_when_it_is_met_again(detector: Detector) -> None:
-    kinds = [detector.add(WALL, url=f"https://{host}.example/").kind for host in "abca"]
-    assert kinds == ["unique", "wall", "wall", "revisit"]
-    assert detector.gauges()["documents"] == 1
-
-
 # Forgetting, scopes, windows
 
 
@@ -346,29 +331,6 @@ def test_pages_of_another_release_of_the_extractor_are_compared_and_signed_anew(
         assert detector.add(found[0], url="https://a.example/1").kind == "revisit"
         assert detector.check(found[0], url="https://b.example/1").kind == "exact"
         assert detector.check(found[1], url="https://b.example/2").kind == "near"
-
-
-def test_verdicts_equal_those_of_an_index_in_memory(tmp_path: Path) -> None:
-    dice = random.Random(5)
-    with Detector.open(tmp_path) as disk:
-        memory = Detector(MemoryIndex(disk.index.header))
-        with closing(memory):
-            for _ in range(400):
-                seed, url = dice.randrange(30), f"https://{dice.randrange(40)}.example/"
-                document = edited(text(seed, 80), dice.choice((0, 1)))
-                action = dice.choice(("add", "add", "check", "forget", "flush"))
-                if action == "flush":
-                    disk.flush()
-                elif action == "forget":
-                    assert disk.forget(url) == memory.forget(url)
-                else:
-                    got, expected = (getattr(one, action)(document, url=url) for one in (disk, memory))
-                    assert (got.kind, got.distance, got.similarity) == (
-                        expected.kind,
-                        expected.distance,
-                        expected.similarity,
-                    )
-                assert disk.gauges()["documents"] == memory.gauges()["documents"]
 
 
 # Which text contains which

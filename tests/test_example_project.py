@@ -8,18 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.helpers.processes import free_ports
 from tests.index.redis_server import server_program
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = pytest.mark.slow
 
@@ -85,24 +80,6 @@ def assert_adds_up(counts: dict[str, int]) -> None:
 @pytest.fixture
 def demo(tmp_path: Path) -> Demo:
     return Demo(tmp_path)
-
-
-@pytest.fixture
-def network(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    from site_server import NewsNetwork
-
-    with NewsNetwork(free_ports(5)) as network:
-        yield network
-
-
-def get(url: str) -> tuple[int, str, bytes]:
-    """Return status, content type and body."""
-    try:
-        with urllib.request.urlopen(url, timeout=10) as response:
-            return response.status, response.headers["Content-Type"], response.read()
-    except urllib.error.HTTPError as error:
-        return error.code, error.headers["Content-Type"], error.read()
 
 
 def test_copies_are_dropped_and_a_second_run_meets_revisits(demo: Demo) -> None:

@@ -50,6 +50,7 @@ def test_what_is_visible_never_takes_the_place_of_an_extraction() -> None:
 
 LATIN = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
 CYRILLIC = [a + b for a in "бвгдклмнпрст" for b in "аеиоу"]
+HAN = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生"
 THAI = [a + b for a in "กขคงจชดตถทนบปผฟมยรลวสห" for b in "าะ"]
 
 
@@ -89,13 +90,21 @@ def short_items(dice: random.Random) -> Parts:
     return Parts(sentences(CYRILLIC, 6), [words(dice, CYRILLIC, 3) for _ in range(110)], [])
 
 
+def few_letters(dice: random.Random) -> Parts:
+    return Parts([], [words(dice, LATIN, 9) for _ in range(6)], sentences(LATIN, 3))
+
+
+def without_stops(dice: random.Random) -> Parts:
+    return Parts([], ["".join(dice.choices(HAN, k=15)) for _ in range(20)], sentences(LATIN, 3))
+
+
 def unended(dice: random.Random) -> Parts:
     return Parts(
         sentences(CYRILLIC, 3), [words(dice, CYRILLIC, 400) for _ in range(3)], sentences(CYRILLIC, 3)
     )
 
 
-KINDS = [thai, lyrics, short_items, unended]
+KINDS = [thai, lyrics, short_items, few_letters, without_stops, unended]
 
 
 @pytest.mark.parametrize("kind", KINDS)

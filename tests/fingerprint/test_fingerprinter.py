@@ -14,13 +14,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from scrapy_neardup import Detector
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import (
     SCHEMES,
     Features,
     Fingerprinter,
     MainText,
-    Signature,
     Weight,
     fingerprinter,
     hamming,
@@ -28,8 +28,6 @@ from scrapy_neardup.fingerprint import (
     simhash,
 )
 from scrapy_neardup.fingerprint.main_text import unwrapped
-from scrapy_neardup.matching.matcher import Matcher
-from scrapy_neardup.matching.records import entries, header_for
 
 FINGERPRINTER = Fingerprinter()
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -65,17 +63,6 @@ def article(language: str, seed: int, sentences: int = 60) -> list[str]:
 
 def text_of(sentences: list[str]) -> str:
     return "\n".join(" ".join(sentences[i : i + 6]) for i in range(0, len(sentences), 6))
-
-
-def compare(a: Signature, b: Signature, urls: tuple[str, str] = ("", "")) -> tuple[int, float, str]:
-    """Distance, estimated Jaccard, and what the rule says if they are candidates: near, template or other."""
-    matcher = Matcher(load_scheme("simhash+anchors"))
-    records = entries([a, b], urls, header_for(FINGERPRINTER, "")).records
-    same = np.array([True])
-    records["fingerprint"][:] = 0  # candidates in any case
-    found = matcher.judge(records[0], records[1:], ~same, same * 1)
-    kind = "near" if found.near[0] else "template" if found.template[0] else "other"
-    return hamming(a.fingerprint, b.fingerprint), float(found.similarity[0]), kind
 
 
 @given(st.lists(st.tuples(st.text("aäбש한日ーไ19 .\n"), st.sampled_from(["", "\u200b", "\u00ad", "\u2066"]))))
@@ -132,19 +119,19 @@ def test_the_digest_ignores_how_lines_are_broken_but_nothing_that_is_read() -> N
 @pytest.mark.parametrize("language", VOCABULARIES)
 def test_light_edits_are_near_and_other_texts_are_not(language: str) -> None:
     near = 0
-    for seed in range(20):
-        sentences = article(language, seed)
-        original = FINGERPRINTER.signature(text_of(sentences))
-        edited = FINGERPRINTER.signature(text_of([*sentences[:-1], article(language, seed + 500)[0]]))
-        distance, jaccard, verified = compare(original, edited)
-        assert verified == "near"
-        assert jaccard > 0.85
-        near += distance <= 3
-        _, jaccard, verified = compare(
-            original, FINGERPRINTER.signature(text_of(article(language, seed + 1000)))
-        )
-        assert verified == "other"
-        assert jaccard < 0.4
+    with Detector.open() as detector:
+        for seed in range(20):
+            sentences = article(language, seed)
+            detector.add(text_of(sentences), f"https://{seed}-site.com/")
+            edited = text_of([*sentences[:-1], article(language, seed + 500)[0]])
+            verdict = detector.check(edited, "https://edited-site.com/")
+            assert (verdict.kind, verdict.url) == ("near", f"https://{seed}-site.com/")
+            assert verdict.similarity is not None
+            assert verdict.distance is not None
+            assert verdict.similarity > 0.85
+            near += verdict.distance <= 3
+            other = text_of(article(language, seed + 1000))
+            assert detector.check(other, "https://other-site.com/").kind == "unique"
     assert near >= 16
 
 
@@ -182,7 +169,6 @@ def test_seeds_make_other_signatures() -> None:
     signature, seeded = FINGERPRINTER.signature(text), Fingerprinter(seed=1).signature(text)
     assert seeded.digest != signature.digest
     assert hamming(seeded.fingerprint, signature.fingerprint) > 10
-    assert compare(seeded, signature)[1] < 0.1
     assert [simhash(text, seed=seed) for seed in (0, 1)] == [signature.fingerprint, seeded.fingerprint]
 
 

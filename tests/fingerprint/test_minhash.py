@@ -23,13 +23,10 @@ from scrapy_neardup.fingerprint.minhash import (
     choose_bands,
 )
 
+from .test_sketch import two_sets
+
 hashes = st.lists(st.integers(0, 2**64 - 1), max_size=300)
 PAIRS = 200
-
-
-def two_sets(shared: int, only_a: int, only_b: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    drawn = np.random.default_rng(seed).integers(0, 2**64, shared + only_a + only_b, np.uint64)
-    return drawn[: shared + only_a], np.concatenate((drawn[:shared], drawn[shared + only_a :]))
 
 
 @pytest.mark.parametrize("shared", [0, 250, 500, 800, 950])

@@ -22,7 +22,7 @@ from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_sc
 from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import LmdbIndex, MemoryIndex
-from scrapy_neardup.matching.records import entries, header_for
+from scrapy_neardup.matching.records import header_for
 from tests.audit.corpora import text
 from tests.examples import examples
 
@@ -93,23 +93,6 @@ def test_anchors_find_what_is_beyond_three_bits() -> None:
     expected = 1 - (1 - float(np.mean(similar))) ** 4
     assert share >= expected - 4 * (expected * (1 - expected) / 100) ** 0.5
     assert alone < share - 0.2
-
-
-def test_which_stored_documents_count() -> None:
-    """All of the same scope, unless they are too old."""
-    with Detector.open() as detector:
-        signature, header = detector.signature(text(1)), detector.index.header
-        for url, scope, time in (("1", "", 0), ("2", "news", 5), ("3", "", 5)):
-            detector.index.add(entries([signature], [url], header, scope=scope, time=time))
-        document = entries([signature], ["4"], header)
-        found = detector.index.find(document, detector.matcher.lookups)
-
-        def urls(*oldest: int) -> set[str]:
-            return {*detector.matcher.candidates(document, found, *oldest).found.stored.urls}
-
-        assert urls() == {"1", "3"}
-        assert urls(1) == urls(5) == {"3"}
-        assert urls(6) == set()
 
 
 # Live as pair by pair

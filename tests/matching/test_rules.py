@@ -20,7 +20,6 @@ from scrapy_neardup.matching.rules import (
     SHORTER,
     SHORTER_TITLED,
     TITLED,
-    TOKENS_A_NUMBER,
     TOKENS_A_VALUE,
     VALUES,
     Evidence,
@@ -117,21 +116,6 @@ def test_what_has_decided_is_told_by_its_name(pair: dict[str, Any]) -> None:
     assert near == (decided in {rule.name for rule in likenesses(evidence(pair))})
     assert decided in ("similarity", "variety", "numbers") or f"{decided}_asked" in told
     assert not near or told[decided][0]
-
-
-def test_so_many_numbers_may_be_substituted() -> None:
-    for jaccard, containment, tokens, most, sites in (
-        (0.7, 0, 2 * TOKENS_A_NUMBER, 2, ""),
-        (0.7, 0, TOKENS_A_NUMBER, 1, ""),
-        (0.5, 0.95, 2 * TOKENS_A_NUMBER, 4, ""),
-        (0.5, 0.9, 2 * TOKENS_A_NUMBER, 0, ""),
-        (0.5, 0.9, 100, 0, ""),
-        (0.58, 0, 600, 5, "two"),  # half of ten, and half of one
-    ):
-        pair = {"jaccard": jaccard, "containment": containment, "tokens": tokens, "sites": sites}
-        assert one(substituted=most, **pair) == "near"
-        assert one(substituted=most + 1, **pair) == "template"
-        assert decided_by(substituted=most + 1, **pair) == "numbers"
 
 
 def test_on_one_site_title_short_lines_and_text_are_those_of_the_page() -> None:
