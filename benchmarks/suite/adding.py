@@ -45,39 +45,21 @@ def measure(form: Form) -> Iterator[Finding]:
     count = 4 * FLUSH if form.quick else 12 * FLUSH
     for size in form.stored:
         path = form.folder / "adding"
-        one_by_one = [fresh(form, path, size, count, repeat) for repeat in range(REPEATS)]
+        runs = [fresh(form, path, size, count, repeat) for repeat in range(REPEATS)]
         shutil.rmtree(path)
+        work = "adding while crawling"
         note = f"{count:,} documents, each reserved and confirmed; all on disk, flushed and merged at the end"
-        yield Finding(
-            "adding while crawling",
-            size,
-            "documents/s",
-            tuple(count / each.seconds for each in one_by_one),
-            goal=Goal(50_000),
-            note=note,
-        )
-        yield Finding(
-            "adding while crawling, CPU a document",
-            size,
-            "µs",
-            tuple(each.cpu / count * 1e6 for each in one_by_one),
-        )
-        held = tuple(float(np.percentile(each.longest, 99)) for each in one_by_one)
-        yield Finding(
-            "longest call of the crawl's thread in a group of 1000, 99th percentile",
-            size,
-            "ms",
-            held,
-            goal=Goal(50),
-        )
-        written = tuple(each.written / count for each in one_by_one)
-        yield Finding(
-            "bytes written a document while so many were added",
-            size,
-            "B",
-            written,
-            note="without merges of older runs that were not due",
-        )
+        rates = tuple(count / each.seconds for each in runs)
+        yield Finding(work, size, "documents/s", rates, goal=Goal(50_000), note=note)
+        cpu = tuple(each.cpu / count * 1e6 for each in runs)
+        yield Finding(f"{work}, CPU a document", size, "µs", cpu)
+        work = "longest call of the crawl's thread in a group of 1000, 99th percentile"
+        held = tuple(float(np.percentile(each.longest, 99)) for each in runs)
+        yield Finding(work, size, "ms", held, goal=Goal(50))
+        work = "bytes written a document while so many were added"
+        note = "without merges of older runs that were not due"
+        written = tuple(each.written / count for each in runs)
+        yield Finding(work, size, "B", written, note=note)
 
 
 def fresh(form: Form, path: Path, size: int, count: int, seed: int) -> Added:

@@ -45,48 +45,28 @@ def measure(form: Form) -> Iterator[Finding]:
     rates = {way: column(way, "rate") for way in WAYS}
     mean = sum(map(len, pages)) / len(pages) / 1000
     note = f"{len(pages)} pages of {mean:.0f} kB on average, the first {WARM} not counted"
-    yield Finding(WAYS["inline"], 0, "pages/s", rates["inline"], WAYS["bare"], rates["bare"], note=note)
-    for way, goal in (("segment", None), ("resiliparse", Goal(0.9, ratio=True))):
-        yield Finding(WAYS[way], 0, "pages/s", rates[way], WAYS["bare"], rates["bare"], goal, note)
-    yield Finding(
-        WAYS["trafilatura"],
-        0,
-        "pages/s",
-        rates["trafilatura"],
-        WAYS["inline"],
-        rates["inline"],
-        Goal(1.7, ratio=True),
-        note,
-    )
+    for way, peer, goal in (
+        ("inline", "bare", None),
+        ("segment", "bare", None),
+        ("resiliparse", "bare", Goal(0.9, ratio=True)),
+        ("trafilatura", "inline", Goal(1.7, ratio=True)),
+    ):
+        yield Finding(WAYS[way], 0, "pages/s", rates[way], WAYS[peer], rates[peer], goal, note)
     for way in EXTRACTORS:
-        if min(column(way, "judged")) < len(pages) / 2:
-            raise SystemExit(
-                f"Of {len(pages)} pages only {min(column(way, 'judged'))} were judged with {way}."
-            )
+        if (judged := min(column(way, "judged"))) < len(pages) / 2:
+            raise SystemExit(f"Of {len(pages)} pages only {judged} were judged with {way}.")
     for way in EXTRACTORS:
         own, bare = (tuple(1000 * each for each in column(name, "own")) for name in (way, "bare"))
         work = f"{WAYS[way]}: CPU of the crawl's own process a page"
         yield Finding(work, 0, "ms", own, WAYS["bare"], bare, note=note)
+    work = "stall of the event loop, 99th percentile"
+    bare, longest = column("bare", "stall"), max(column("bare", "collection"))
     for way in EXTRACTORS:
-        stalls, bare = column(way, "stall"), column("bare", "stall")
-        longest = [max(column(each, "collection")) for each in (way, "bare")]
-        note = (
-            f"longest of Python's full collections of garbage: {longest[0]:.0f} ms, in Scrapy alone "
-            f"{longest[1]:.0f} ms"
-        )
-        yield Finding(
-            f"{WAYS[way]}: stall of the event loop, 99th percentile",
-            0,
-            "ms",
-            stalls,
-            "Scrapy alone",
-            bare,
-            Goal(20),
-            note,
-        )
-    yield Finding(
-        f"{WAYS['inline']}: stall of the event loop, 99th percentile", 0, "ms", column("inline", "stall")
-    )
+        note = f"longest of Python's full collections of garbage: {max(column(way, 'collection')):.0f} ms"
+        note = f"{note}, in Scrapy alone {longest:.0f} ms"
+        stall = column(way, "stall")
+        yield Finding(f"{WAYS[way]}: {work}", 0, "ms", stall, WAYS["bare"], bare, Goal(20), note)
+    yield Finding(f"{WAYS['inline']}: {work}", 0, "ms", column("inline", "stall"))
 
 
 def crawl(form: Form, base: str, way: str, pages: int) -> dict[str, Any]:
@@ -94,14 +74,8 @@ def crawl(form: Form, base: str, way: str, pages: int) -> dict[str, Any]:
     new = form.folder / "crawl-index"
     shutil.rmtree(new, ignore_errors=True)
     command = [sys.executable, "-m", "suite.crawl", base, way, str(pages), str(new)]
-    done = subprocess.run(
-        command,
-        cwd=Path(__file__).parents[1],
-        capture_output=True,
-        text=True,
-        timeout=MAX_SECONDS + 60,
-        check=False,
-    )
+    options = {"capture_output": True, "text": True, "timeout": MAX_SECONDS + 60}
+    done = subprocess.run(command, cwd=Path(__file__).parents[1], check=False, **options)
     shutil.rmtree(new, ignore_errors=True)
     if done.returncode:
         raise SystemExit(f"The crawl {way!r} failed: {done.stderr[-2000:]}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import lmdb
-import numpy as np
 
 from scrapy_neardup import Detector, FingerprintIndex
 from scrapy_neardup.index.lmdb.environment import DATABASES
@@ -26,23 +25,16 @@ def measure(form: Form) -> Iterator[Finding]:
     for size in form.sizes:
         path = fingerprint_index(form, size)
         tables = databases(path)["runs"] / size
-        yield Finding(
-            "bytes a document, four tables alone",
-            size,
-            "B",
-            (tables,),
-            goal=Goal(64),
-            note="pages in use; one run",
-        )
+        work, note = "bytes a document, four tables alone", "pages in use; one run"
+        yield Finding(work, size, "B", (tables,), goal=Goal(64), note=note)
         yield from opening(form, path, size, "fingerprints", lambda path=path: FingerprintIndex.open(path))
     for size in form.stored:
         path = crawl_index(form, size)
         used, inside = sum(databases(path).values()) / size, databases(path)
         parts = ", ".join(f"{name} {bytes_ / size:.0f}" for name, bytes_ in inside.items() if bytes_ > size)
         note = f"default scheme: {parts}; the file with free pages {size_on_disk(path) / size:.0f}"
-        yield Finding(
-            "bytes a document, all that a crawl keeps", size, "B", (used,), REDIS, (2000.0,), Goal(320), note
-        )
+        work = "bytes a document, all that a crawl keeps"
+        yield Finding(work, size, "B", (used,), REDIS, (2000.0,), Goal(320), note)
         yield from opening(form, path, size, "pages", lambda path=path: Detector.open(path))
 
 
@@ -56,11 +48,7 @@ def opening(
         return seconds * 1000
 
     once()  # imports
-    goal = (
-        Goal(50)
-        if (what == "fingerprints" and size >= 10**7) or (what == "pages" and size >= 10**6)
-        else None
-    )
+    goal = Goal(50) if size >= {"fingerprints": 10**7, "pages": 10**6}[what] else None
     runs = max(5, form.repeats)
     yield Finding(f"opening an index of {what}", size, "ms", interleave(runs, {"": once})[""], goal=goal)
 
@@ -73,7 +61,6 @@ def databases(path: Path) -> dict[str, int]:
         with environment.begin() as transaction:
             for name in DATABASES:
                 stat = transaction.stat(environment.open_db(name.encode(), transaction, create=False))
-                sizes[name] = page * int(
-                    np.sum([stat[kind] for kind in ("branch_pages", "leaf_pages", "overflow_pages")])
-                )
+                pages = (stat[kind] for kind in ("branch_pages", "leaf_pages", "overflow_pages"))
+                sizes[name] = page * sum(pages)
         return sizes

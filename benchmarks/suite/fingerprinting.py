@@ -77,36 +77,14 @@ def measure(form: Form) -> Iterator[Finding]:
     mean = round(sum(map(len, words)) / len(words))
     note = f"mean of {len(texts)} texts, {mean} words"
     whole = "SimHash, sketch, digest, numbers and anchors"
+    together = f"ours {GROUP} at a time; its defaults: character 4-grams"
+    sketch, tokenised = "sketch of word 5-shingles", "ours from tokens, its"
     for work, ours, peer, goal, more in (
-        (
-            "SimHash of a text",
-            "SimHash",
-            "simhash",
-            40,
-            f"ours {GROUP} at a time; its defaults: character 4-grams",
-        ),
-        (
-            f"{whole} of a text",
-            "signature",
-            "simhash",
-            30,
-            f"ours {GROUP} at a time; its defaults: character 4-grams",
-        ),
+        ("SimHash of a text", "SimHash", "simhash", 40, together),
+        (f"{whole} of a text", "signature", "simhash", 30, together),
         (f"{whole} of a text, one by one", "one signature", "simhash", 20, "as a crawl does"),
-        (
-            "sketch of word 5-shingles",
-            "sketch",
-            "rensa from words",
-            1,
-            "ours from tokens, its from a list of them; RMinHash(128)",
-        ),
-        (
-            "sketch of word 5-shingles",
-            "sketch",
-            "datasketch",
-            None,
-            "ours from tokens, its shingles ready; MinHash(128)",
-        ),
+        (sketch, "sketch", "rensa from words", 1, f"{tokenised} from a list of them; RMinHash(128)"),
+        (sketch, "sketch", "datasketch", None, f"{tokenised} shingles ready; MinHash(128)"),
     ):
         bound = Goal(goal, ratio=True) if goal else None
         yield Finding(work, 0, "µs", found[ours], peer, found[peer], bound, f"{more}; {note}")
