@@ -46,8 +46,12 @@ _PAGES, _DRAWN, _SHOWN, _COMPARED, _DEPTH = 3, 1000, 1 << 14, 1000, 8
 #: Fields in which case says nothing, and the name of the site may stand behind a title, after a separator.
 _TITLE, _SEPARATOR = re.compile(r"title|head(line|ing)|^name$", re.IGNORECASE), re.compile(r" *(?:[|·]|::) *")
 _NUMBER = re.compile(r"\d+")
-#: A number in its digits and decimals. Those of more than seven digits in a row are dates and identifiers.
-_AMOUNT = re.compile(r"(?<!\d)([-\u2212]?)(\d{1,3}(?:[.,' ]\d{3})+|\d{1,7})(?:[.,](\d{1,2}|\d{4,}))?(?!\d)")
+#: A number: its sign, digits in groups or at most seven in a row, since more are dates and identifiers, and
+#: decimals; or these alone.
+_AMOUNT = re.compile(
+    r"(?<!\d)([-\u2212\u2013]?)(?:([1-9]\d{0,2}([.,'’٬ ])(?:\d{2,3}\3)*\d{3}|\d{1,7})(?:[.,٫](\d+))?"
+    r"|(?<!\w)[.,٫](\d+))(?!\d)"
+)
 #: An amount has a number and so many letters, of a currency or unit, or a sign of a currency, in so many
 #: characters; and no name that says by what a site knows it.
 _LETTERS, _BRIEF, _ID = 3, 40, re.compile(r"(?:^|[^a-z])id$|I[dD]$")
@@ -62,7 +66,7 @@ _OWN = {"url", "kind", "distance", "similarity", "policy"}
 #: bytes, perhaps one of the site's name behind a title or a part of one of its amount; or a text, whose
 #: length is another one.
 _FIELD, _HASH, _TEXT = struct.Struct("<HB"), 4, struct.Struct("<QIB")
-_TITLED, _COUNTED = 2 * _HASH, _HASH + 2
+_COUNTED, _UNIT = _HASH + 2, 3
 #: Number of items in a note that stands for more than are described.
 _MORE = 255
 
@@ -292,8 +296,7 @@ def _same(one: bytes, other: bytes) -> bool:
         (sketch, numbers, bits), (other_sketch, other_numbers, other_bits) = map(_TEXT.unpack, (one, other))
         same = bool(numbers == other_numbers)
         return same and (sketch ^ other_sketch).bit_count() <= min(bits, other_bits)
-    sizes = {len(one), len(other)}
-    told = len(sizes) == 2 and sizes <= {_HASH, _COUNTED, _TITLED}  # by one of them more than by the other
+    told = len(one) != len(other) and _TEXT.size not in (len(one), len(other))  # by one of them more
     return one == other or (told and one[:_HASH] == other[:_HASH])
 
 
@@ -305,9 +308,12 @@ def other_amounts(item: Described, stored: Described, url: str = "") -> bool:
 def _other_amount(item: Described, stored: Described, key: int, url: str = "") -> bool:
     """Whether two items have another amount each in a field; what a page's *url* says is none."""
     one, two = item.get(key, b""), stored.get(key, b"")
-    if len(one) != _COUNTED or len(two) != _COUNTED or one[_HASH:] == two[_HASH:]:
+    if not {len(one), len(two)} <= {_COUNTED, _COUNTED + _UNIT}:
         return False
-    return all(_hash(number)[: _COUNTED - _HASH] != two[_HASH:] for number in _NUMBER.findall(url))
+    number, units = two[_HASH:_COUNTED], {one[_COUNTED:], two[_COUNTED:]} - {b""}
+    if one[_HASH:_COUNTED] == number:
+        return len(units) > 1
+    return all(_hash(each)[: _COUNTED - _HASH] != number for each in _NUMBER.findall(url))
 
 
 def _outline(item: Described) -> _Outline:
@@ -353,9 +359,10 @@ def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
         named = len(site) == 1 and len(title) > 3 and not _NUMBER.search(site[0])
         yield "", _hash(title) + _hash(site[0]) if named else _hash(short[0].lower())
     elif short:
-        amount = _amount(short[0]) if len(short) == 1 and not _ID.search(name) else ""
+        number, unit = _amount(short[0]) if len(short) == 1 and not _ID.search(name) else ("", "")
         said = _hash("\0\0".join(sorted(short)))
-        yield "", said + _hash(amount)[: _COUNTED - _HASH] if amount else said
+        amount = _hash(number)[: _COUNTED - _HASH] if number else b""
+        yield "", said + amount + (_hash(unit)[:_UNIT] if unit else b"")
     if texts:
         yield "\n", _text(" ".join(texts))
 
@@ -394,16 +401,23 @@ def _plain(value: object) -> str:
     return "" if value is None else " ".join(unicodedata.normalize("NFC", str(value)).split())
 
 
-def _amount(text: str) -> str:
-    """Return the one number of a price, a size or the like, however it is written; "" if it is none."""
-    found = [*islice(_AMOUNT.finditer(text[: _BRIEF + 1]), 2)]
-    letters = sum(map(str.isalpha, text))
-    unit = letters <= _LETTERS or any(unicodedata.category(each) == "Sc" for each in text)
-    if len(found) != 1 or len(text) > _BRIEF or not unit:
-        return ""
-    sign, whole, decimals = found[0].groups("")
-    digits = ("-" if sign else "") + "".join(_NUMBER.findall(whole))
-    return f"{digits}.{decimals}".rstrip("0").removesuffix(".") if decimals else digits
+def _amount(text: str) -> tuple[str, str]:
+    """Return the number of a price, a size or the like, however it is written, and what stands beside it.
+
+    That are letters, and signs that Unicode counts to numbers, such as % and €. Of a price, all its numbers.
+    """
+    found = [*_AMOUNT.finditer(text[: _BRIEF + 1])]
+    priced = any(unicodedata.category(each) == "Sc" for each in text)
+    if len(text) > _BRIEF or not (priced or (len(found) == 1 and sum(map(str.isalpha, text)) <= _LETTERS)):
+        return "", ""
+    numbers = []
+    for sign, whole, _, decimals, alone in (each.groups("") for each in found):
+        digits = f"{''.join(_NUMBER.findall(whole)) or 0}.{decimals or alone or 0}"
+        numbers.append(f"{float('-' * bool(sign) + digits) + 0.0:.12g}")
+    beside = (
+        each for each in _AMOUNT.sub("", text) if each.isalnum() or unicodedata.bidirectional(each) == "ET"
+    )
+    return " ".join(numbers), "".join(sorted(beside))
 
 
 def _is_spaced(text: str) -> bool:
