@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
 #: Key of meta of the requests that a callback has yielded, and of those that were put behind the others. The
 #: former says whether a page had the link before.
 LINK_KEY, DEFERRED_KEY = "neardup_link", "neardup_deferred"
-#: A shape is closed after so many copies in a row: then at least 95 % of its pages are copies, by the lower
-#: bound of Wilson's interval, one-sided, at 95 %: n / (n + 1.645²).
-COPIES = 52
-#: What tells twins apart is closed after so many pages in a row that were copies of theirs, if it has never
-#: made another page; else it takes `COPIES`.
-TWINS = 10
-#: Of closed requests the first one of so many is sent; ever fewer after thousands; of known links after 80.
+#: What tells twins apart is closed after so many pages in a row that were copies of theirs, a shape after so
+#: many copies: then at least 95 % of its pages are copies, by the lower bound of Wilson's interval, at 95 %.
+TWINS, COPIES = 10, 52
+#: What tells twins apart and has made another page is closed once it has made none for so many times as long
+#: as on average, a gap that no share leaves by chance; or for so many: then it makes one of 200, at 95 %.
+GAPS, MOST = 8, 600
+#: Of closed requests one in so many is sent, by chance; ever fewer after thousands; of known links after 80.
 SAMPLE = 20
 #: What a deferred request's priority loses.
 BEHIND = 1_000_000
@@ -100,11 +101,6 @@ def _named(url: str, link: str) -> str:
     return shape_of(url) + (" again" if link == "again" else "")
 
 
-def _other(name: str) -> str:
-    """Return the key of a note that what tells twins apart has made another page."""
-    return f"new {name}"
-
-
 class Budget:
     """Learns which URLs bring nothing new, and holds their requests back if a callback has yielded them.
 
@@ -126,13 +122,15 @@ class Budget:
         self._stories: dict[int, bytes] = {}
 
     @property
-    def _shapes(self) -> dict[str, int]:
-        """How many copies there were of each shape since its last page that was new."""
-        return self._state().setdefault("neardup_shapes", {})  # type: ignore[no-any-return]
+    def _shapes(self) -> dict[str, tuple[int, int, int]]:
+        """How many copies there were of each shape since its last new page, and before; how many new ones."""
+        return self._state().setdefault("neardup_counts", {})  # type: ignore[no-any-return]
 
     def _closed(self, name: str) -> bool:
-        twins = name[0] == "=" and _other(name) not in self._shapes
-        return self._shapes.get(name, 0) >= (TWINS if twins else COPIES)
+        run, before, new = self._shapes.get(name, (0, 0, 0))
+        if name[0] != "=":
+            return run >= COPIES
+        return run >= (min(MOST, max(COPIES, GAPS * (before + new) // new)) if new else TWINS)
 
     def follows(self, url: str, request: Request, seen: dict[str, str]) -> bool:
         """Note that the page at *url* has yielded *request*; return whether that may lead to a new page.
@@ -160,31 +158,38 @@ class Budget:
             not again and name.partition("?")[0] != shape_of(url).partition("?")[0] and not self._closed(name)
         )
 
-    def judged(self, url: str, link: str, *, new: bool, story: bytes = b"") -> str | None:
+    def judged(
+        self, url: str, link: str, *, new: bool, leads: bool = False, story: bytes = b""
+    ) -> str | None:
         """Count the page at *url*, to which such a link has led, a value of `LINK_KEY`.
 
-        It counts for its shape, and for what tells it from each twin that has come: that makes another page
-        if this one is new, and none if it has the *story* of the twin. Returns ``closed`` or ``opened``.
+        It counts for its shape, and for what tells it from each twin that has come: that makes no other page
+        if this one has the *story* of the twin, and one if it is *new*, or *leads* on. Returns ``closed`` or
+        ``opened``.
         """
-        changes = [self._count(_named(url, link), new=new)]
+        if "#" in url:  # what was sent, by POST, is part of this page: it is not the one that GET brings
+            return None
         key, twins = twins_of(url)
-        for name, keys in twins.items():
-            stories = [each for each in map(self._stories.get, keys) if each]
-            if stories and (new or story in stories):
-                changes.append(self._count(name, new=new))
+        known = {name: [*filter(None, map(self._stories.get, keys))] for name, keys in twins.items()}
+        new = leads or (new and all(story not in each for each in known.values()))
+        counted = [name for name, stories in known.items() if stories and (new or story in stories)]
+        # A copy of the page without a parameter says nothing of others of its shape.
+        if new or link == "again" or all(self._stories.get(keys[1]) != story for keys in twins.values()):
+            counted.append(_named(url, link))
+        changes = [self._count(name, new=new) for name in counted]
         self._note(key, twins, story)
         return next(filter(None, changes), None)
 
     def _count(self, name: str, *, new: bool) -> str | None:
-        copies, was_closed = self._shapes.get(name, 0), self._closed(name)
+        was_closed = self._closed(name)
         if len(self._shapes) >= SHAPES and name not in self._shapes:
             self._shapes.clear()
-        # If only one in fifty is new, the shape is closed again soon.
-        self._shapes[name] = min(copies, COPIES) // 2 if new else copies + 1
-        if new and name[0] == "=":
-            self._shapes[_other(name)] = 1
-        if new:
+        run, before, made = self._shapes.get(name, (0, 0, 0))
+        if new:  # if only one in fifty is new, a shape is closed again soon
+            self._shapes[name] = 0 if name[0] == "=" else min(run, COPIES) // 2, before + run, made + 1
             self._asked = {key: asked for key, asked in self._asked.items() if key[0] != name}
+        else:
+            self._shapes[name] = run + 1, before, made
         return None if self._closed(name) == was_closed else "opened" if was_closed else "closed"
 
     def _note(self, key: int, twins: dict[str, tuple[int, int]], story: bytes) -> None:
@@ -211,9 +216,12 @@ class Budget:
         asked, due = self._asked.get((name, deferred), (1, 1))
         sent = asked >= due and not (deferred and story)
         rarer = 4 if meta[LINK_KEY] == "again" else 5 * SAMPLE
-        self._asked[name, deferred] = (asked + 1, due + sent * max(SAMPLE, asked // rarer))
+        gap = sent and random.randrange(
+            1, 2 * max(SAMPLE, asked // rarer)
+        )  # 20 on average, in no site's step
+        self._asked[name, deferred] = (asked + 1, due + gap)
         self._note(key, twins, story if deferred and not sent else b"")
-        return None if sent else f"the last {self._shapes[name]} pages of {name} brought nothing new"
+        return None if sent else f"the last {self._shapes[name][0]} pages of {name} brought nothing new"
 
     def later(self, request: Request) -> Request | None:
         """Return what to send when all others are done in place of a request that is held back.

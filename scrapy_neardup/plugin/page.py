@@ -420,12 +420,16 @@ class CrawledPage:
         if budget is None or self.failed or self.kind in ("", "revisit"):
             return
         budget.items |= self.stored_items > 0
+        story, new = self.story.identifier, self.passed_items > 0
         if self.match is not None:
-            new = self.policy == "drop_items" and self.passed_items > 0
-        else:  # what has no text of its own may have items or links; no crawl of items needs one without
-            new = self.passed_items > 0 or not budget.items or self.kind not in NO_TEXT_OF_ITS_OWN
-        new |= self.leads_on
-        if change := budget.judged(self.url, self.link, new=new, story=self.story.identifier):
+            new = new and self.policy == "drop_items"
+        elif self.kind not in NO_TEXT_OF_ITS_OWN:
+            new = True
+        elif self.extraction is not None and self.extraction.signature is not None:
+            # It may have items or links; no crawl of items needs one without. What it shows is its story.
+            items = [sorted((described or {"": key}).items()) for key, (_, described) in self._passed.items()]
+            story, new = digest(f"{self.extraction.signature.digest!r}{items}"), new or not budget.items
+        if change := budget.judged(self.url, self.link, new=new, leads=self.leads_on, story=story):
             self.reporter.count(f"budget/{change}")
 
     def _report(self) -> None:

@@ -35,7 +35,7 @@ def test_a_shape_is_closed_by_copies_alone_opened_by_one_new_page_and_never_held
     for event in events:
         if event == "asked":
             held = held + 1 if spent.held(link(URL)) else 0
-            assert held < SAMPLE
+            assert held < 2 * SAMPLE
             assert not held or run >= COPIES // 2
         else:
             for _ in range(COPIES - 1 if event == "copies" else 1):
@@ -44,14 +44,16 @@ def test_a_shape_is_closed_by_copies_alone_opened_by_one_new_page_and_never_held
             held = held if run else 0
 
 
-def test_a_trap_without_end_is_sampled_ever_less():
+def test_a_trap_without_end_is_sampled_by_chance_and_ever_less():
     spent = budget()
+    random.seed(1)
     for _ in range(COPIES):
         spent.judged(URL, "new", new=False)
     request = link(URL)
     sent = [number for number in range(50_000) if spent.held(request) is None]
-    assert sent[:10] == [*range(0, 200, 20)]
-    assert len(sent) < 500
+    assert 10 < len([number for number in sent if number < 400]) < 40
+    assert len({number % SAMPLE for number in sent[:100]}) > 15
+    assert 200 < len(sent) < 800
     assert spent.judged(URL, "new", new=True) == "opened"
 
 
@@ -75,6 +77,7 @@ def test_a_shape_is_that_of_all_values(parameters, number):
     ],
 )
 def test_what_is_never_held_back(options):
+    random.seed(1)
     spent = budget()
     for _ in range(100):
         spent.judged(URL, "new", new=False)
@@ -121,24 +124,42 @@ def test_what_tells_twins_apart_is_closed_by_copies_of_twins_that_have_come(even
         assert held == [False] * 3
 
 
-def test_what_made_another_page_of_a_twin_once_is_closed_by_as_many_copies_as_a_shape():
-    """One in ten variants of 2,000 products is a page of its own: of these few are missed."""
-    spent, dice, unique, lost, later = budget(), random.Random(1), 0, 0, []
+@pytest.mark.parametrize("every", [5, 10, 20, 50, 1000])
+def test_variants_of_their_own_among_copies_are_not_missed(every):
+    """Of 2,000 products one variant in so many is a page of its own: the sample meets one; all are sent."""
+    random.seed(every)
+    spent, dice, unique, later = budget(), random.Random(1), 0, []
 
     def ask(url, new, story):
         request = link(url)
         if spent.held(request):
-            later.append((request, new))
+            later.append((request, new, story))
         else:
             spent.judged(url, "new", new=new, story=story)
 
     for number in range(2000):
-        story, new = b"%d" % number, dice.random() < 0.1
+        story, new = b"%d" % number, dice.random() < 1 / every
         unique += 1 + new
         ask(f"https://a.example/p/{number}", new=True, story=story)
         ask(f"https://a.example/p/{number}?color=red", new=new, story=story + b"red" * new)
-    lost = sum(new for request, new in later if spent.held(spent.later(request)))
-    assert lost < 0.01 * unique
+    skipped = []
+    for request, new, story in later:
+        if spent.held(spent.later(request)):
+            skipped.append(new)
+        else:
+            spent.judged(request.url, "new", new=new, story=story)
+    assert sum(skipped) <= 0.005 * unique
+    assert (len(skipped) > 1000) == (every == 1000)
+
+
+def test_what_a_page_shows_under_another_session_is_no_new_page_and_what_was_sent_by_post_is_no_twin():
+    random.seed(1)
+    spent = budget()
+    for number in range(20):  # such as pages with items whose text is too short to be a copy
+        spent.judged(f"https://a.example/p?sid={number}", "new", new=True, story=b"shown")
+        spent.judged("https://a.example/q?n=1#POST-7f", "new", new=True, story=b"posted")
+    assert [spent.held(link(f"https://a.example/p?sid={each}")) is None for each in "xy"] == [True, False]
+    assert [spent.held(link(f"https://a.example/q?n={each}")) is None for each in "xy"] == [True, True]
 
 
 def test_skipped_and_deferred():
