@@ -425,9 +425,9 @@ class CrawledPage:
             new = new and self.policy == "drop_items"
         elif self.kind not in NO_TEXT_OF_ITS_OWN:
             new = True
-        elif self.extraction is not None and self.extraction.signature is not None:
+        elif not isinstance(self.extraction, str) and self.extraction.signature is not None:
             # It may have items or links; no crawl of items needs one without. What it shows is its story.
-            items = [sorted((described or {"": key}).items()) for key, (_, described) in self._passed.items()]
+            items = [sorted(said.items()) if said else self.url for _, said in self._passed.values()]
             story, new = digest(f"{self.extraction.signature.digest!r}{items}"), new or not budget.items
         if change := budget.judged(self.url, self.link, new=new, leads=self.leads_on, story=story):
             self.reporter.count(f"budget/{change}")
