@@ -202,8 +202,9 @@ def _of_site(pages: Pages, least: float) -> Iterator[Rule]:
 def after(pattern: str, to: str, parts: tuple[str, ...], pages: Pages) -> Pages:
     """Return *pages* by their URLs after a rule for URLs with one of *parts* in them."""
     found: Pages = {}
+    find = re.compile(pattern)
     for url, page in pages.items():
-        new = rewritten(url, pattern, to, normalised) if any(part in url for part in parts) else url
+        new = rewritten(url, find, to, normalised) if any(part in url for part in parts) else url
         if new not in found or found[new].content is None:
             found[new] = page
     return found
@@ -295,8 +296,9 @@ def _joined(
 ) -> Iterator[tuple[list[str], list[_Page]]]:
     """Yield the URLs, with one of *parts*, that become one of several pages, and what is known of these."""
     joined: dict[str, list[str]] = defaultdict(list)
+    find = re.compile(pattern)
     for url in pages:
-        new = rewritten(url, pattern, to, normalised) if any(part in url for part in parts) else url
+        new = rewritten(url, find, to, normalised) if any(part in url for part in parts) else url
         if new != url:
             joined[new].append(url)
     for new, old in joined.items():

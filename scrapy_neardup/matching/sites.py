@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import gc
 import ipaddress
-import math
 import re
 import time
 import unicodedata
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import mmh3
-import regex
 import tldextract
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import regex
 
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0
@@ -56,30 +56,30 @@ def is_domain(name: str) -> bool:
 
 
 def rewritten(
-    url: str, pattern: str, to: str, spell: Callable[[str], str] = str, seconds: float = math.inf
+    url: str,
+    find: re.Pattern[str] | regex.Pattern[str],
+    to: str,
+    spell: Callable[[str], str] = str,
+    ends: float | None = None,
 ) -> str:
     """Return *url* after a rule, which is applied, and *spell* to what it makes, until that changes nothing.
 
-    The replacement backslash and L makes all lower case. Raises TimeoutError after so many *seconds*.
+    The replacement backslash and L makes all lower case. Raises TimeoutError when the thread's time *ends*,
+    which takes a pattern of the package regex.
     """
-    find, ends = regex.compile(pattern), time.thread_time() + seconds
-    by = _lowered if to == r"\L" else to
+    by = (lambda match: match[0].lower()) if to == r"\L" else to
+    limits: dict[str, Any] = {}
     for _ in range(_REPEATS):
-        left = ends - time.thread_time()
-        if left <= 0:
-            raise TimeoutError
-        # With concurrent=True other threads would run meanwhile, and their time would count.
-        timeout = None if seconds == math.inf else left
-        new = find.sub(by, url, count=1, timeout=timeout, concurrent=False)
-        new = url if new == url else spell(new)
-        if new == url:
+        if ends is not None:
+            if (left := ends - time.thread_time()) <= 0:
+                raise TimeoutError
+            # With concurrent=True other threads would run meanwhile, and their time would count.
+            limits = {"timeout": left, "concurrent": False}
+        new = str(find.sub(by, url, count=1, **limits))
+        if new == url or (new := spell(new)) == url:
             break
         url = new  # such as a parameter that is there twice
     return url
-
-
-def _lowered(match: regex.Match[str]) -> str:
-    return str(match[0]).lower()
 
 
 def _host_and_port(url: str) -> tuple[str, str]:

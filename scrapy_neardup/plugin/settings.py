@@ -91,7 +91,7 @@ def plain_url(url: str, rules: Sequence[Rule]) -> str:
     ends = time.thread_time() + SEARCH_SECONDS
     for rule in rules:
         if rule.to is not None:
-            url = rewritten(url, rule.pattern.pattern, rule.to, seconds=ends - time.thread_time())
+            url = rewritten(url, rule.pattern, rule.to, ends=ends)
     return url
 
 
