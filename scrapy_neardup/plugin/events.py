@@ -21,7 +21,7 @@ from . import signals
 from .outcome import NearDuplicateItem, describe, policy_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Mapping
     from pathlib import Path
 
     from scrapy.crawler import Crawler
@@ -159,23 +159,17 @@ class EventReporter:
                 self._sum_up("item")
 
     def _sum_up(self, what: What) -> None:
-        stats = sorted(self.crawler.stats.get_stats().items())
-        found = self._below(stats, f"neardup/{_PREFIXES[what]}")
+        found = _below(self.crawler.stats.get_stats(), f"neardup/{_PREFIXES[what]}")
         told = [
             f"{found[name]} {name.rpartition('/')[2].replace('_', ' ')}" for name in _SUMMARY if name in found
         ]
         for word, group in (("skipped", "skipped/"), ("failed", "error/")):
-            reasons = self._below(found.items(), group)
-            if reasons:
+            if reasons := _below(found, group):
                 why = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
                 told.append(f"{sum(reasons.values())} {word} ({why})")
         message = "Near-duplicate detection of spider %(spider)s: %(count)s %(what)ss judged: %(sum)s"
         count, said = found.get("checked", 0), ", ".join(told) or "none"
         self.log(logging.INFO, message, count=count, what=what, sum=said)
-
-    @staticmethod
-    def _below(stats: Iterable[tuple[str, Any]], prefix: str) -> dict[str, Any]:
-        return {name.removeprefix(prefix): value for name, value in stats if name.startswith(prefix)}
 
     def _log_failure(self, stage: str, message: str, *, trace: bool) -> None:
         """Log that *stage* has failed; only the first times, since one fault often meets every page."""
@@ -245,6 +239,10 @@ class ReportFile:
             self._cut = file.write(data) < len(data)
         if self._cut:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _below(stats: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): stats[name] for name in sorted(stats) if name.startswith(prefix)}
 
 
 def _rounded(value: object) -> object:

@@ -71,9 +71,8 @@ class NearDupDownloaderMiddleware(Component):
             if is_for_spider(request):
                 page = CrawledPage.in_progress[request] = CrawledPage(self.extension)
                 page.extraction = ""  # if the rest fails, that is counted
-                page.carries_item = carries_item(
-                    request
-                )  # components such as scrapy-poet add their items later
+                # Before scrapy-poet and the like add what they have made of the response.
+                page.carries_item = carries_item(request)
                 reason = skip_reason(request, response, self.extension.config)
                 page.extraction = reason or await self._extract(response)
         return response

@@ -90,7 +90,7 @@ class NearDupPipeline(Component):
             return self._skip("no_text")
         if len(text) > self.extension.config.max_body_size:
             return self._skip("too_large")
-        own = _url(adapter.get("url"))
+        own = _text(adapter.get("url")).strip().partition("\n")[0]  # item loaders put it into a list
         url = own or page_url
         if not url:
             return self._skip("no_url")
@@ -109,17 +109,8 @@ class NearDupPipeline(Component):
         return "", None
 
 
-def _url(value: Any) -> str:
-    """Return the URL in a field: as text, in a list, as item loaders put it there, or as an object."""
-    if isinstance(value, (list, tuple)):
-        value = value[0] if value else None
-    return "" if value is None else str(value)
-
-
 def _text(value: Any) -> str:
     """Return the text of a field's value; those in a list are joined by line feeds."""
-    if value is None:
-        return ""
     if isinstance(value, (list, tuple)):
         return "\n".join(map(_text, value))
-    return str(value)
+    return "" if value is None else str(value)
