@@ -126,14 +126,6 @@ def _scope(name: str, value: object) -> Scope:
     return cast("Scope", function)
 
 
-def _from_json(value: object) -> object:
-    """Read text as JSON, such as a setting on the command line; None stands for what is none."""
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return None
-
-
 def _names(name: str, value: object) -> tuple[str, ...]:
     """Read the names of fields: a list, or text with commas."""
     names = value.split(",") if isinstance(value, str) else value
@@ -146,17 +138,15 @@ def _names(name: str, value: object) -> tuple[str, ...]:
 
 def read_rules(name: str, value: object) -> tuple[Rule, ...]:
     """Read a list of dicts, or JSON with one, or a file of that. Raises `ConfigurationError`, by the rule."""
-    if isinstance(value, str) and value.lstrip()[:1] not in ("[", "{"):
-        try:
+    rules = value
+    try:
+        if isinstance(value, str) and value.lstrip()[:1] not in ("[", "{"):
             if (path := _path(name, value)).exists() and not path.is_file():
                 raise OSError("it is no regular file")
-            rules = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise ConfigurationError(
-                f"{name} is {value!r}, which cannot be read ({error}): {_RULES}"
-            ) from None
-    else:
-        rules = _from_json(value)
+            rules = path.read_text("utf-8")
+        rules = json.loads(rules) if isinstance(rules, str) else rules
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{name} is {value!r}, which cannot be read ({error}): {_RULES}") from None
     if not isinstance(rules, (list, tuple)):
         raise ConfigurationError(f"{name} is {value!r}: {_RULES}")
     return tuple(_rule(f"{name}[{number}]", each) for number, each in enumerate(rules))
