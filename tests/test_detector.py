@@ -12,7 +12,7 @@ import pytest
 from scrapy_neardup import Detector, clock
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import Features
-from scrapy_neardup.matching.records import entries, find_urls
+from scrapy_neardup.matching.records import find_urls
 from tests.audit.corpora import edited, text
 from tests.helpers.short_lines import weather
 
@@ -407,9 +407,6 @@ def test_fragments_are_cut_unless_they_are_kept(detector: Detector) -> None:
     assert detector.check(text(ord("1")), f"{ONE}#!/1").kind == "exact"  # filed under another URL
     assert find_urls(detector.index, [f"{ONE}#!/1"])[1] == {f"{ONE}#!/1"}
     assert (detector.forget(f"{ONE}#!/1"), detector.forget(f"{ONE}#!/1"), detector.forget(ONE)) == (1, 0, 0)
-    header = detector.index.header
-    assert entries([detector.signature("a")], [f"{ONE}#x"], header).urls == [ONE]
-    assert entries([detector.signature("a")], [f"{ONE}#x"], header, keep_fragments=True).urls == [f"{ONE}#x"]
 
 
 def test_explanations(detector: Detector) -> None:

@@ -247,7 +247,7 @@ def test_a_crafted_page_takes_linear_time_and_a_second_a_megabyte_at_most(unit: 
 
     seconds(1000)
     large = min(seconds(200_000) for _ in range(2))
-    assert large < 0.4  # .03 to .2 s; Trafilatura takes up to 2
+    assert large < 0.8  # .03 to .2 s, more on a busy machine; Trafilatura takes up to 2
     # Quadratic time would be 64 times as much.
     assert large < 25 * max(seconds(25_000), 0.01)
 

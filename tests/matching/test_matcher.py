@@ -19,11 +19,10 @@ from scrapy_neardup import Detector
 from scrapy_neardup.audit.explaining import Document, judge_documents
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
-from scrapy_neardup.fingerprint.jaccard import text_jaccard
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import LmdbIndex, MemoryIndex
 from scrapy_neardup.matching.records import header_for
-from tests.audit.corpora import text
+from tests.audit.corpora import edited, text
 from tests.examples import examples
 
 if TYPE_CHECKING:
@@ -32,14 +31,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit.pairs import PairJudge
     from scrapy_neardup.index import Header
-
-
-def edited(seed: int, replaced: int) -> str:
-    """The text of *seed* with so many words replaced, evenly spaced: each changes five shingles."""
-    parts = text(seed).split()
-    for number in range(replaced):
-        parts[(number * 300 + 150) // replaced] = f"zz{number}x"
-    return " ".join(parts)
 
 
 @pytest.fixture(params=list(product(SCHEMES, ["scratch", "kept"])), ids=" ".join)
@@ -57,7 +48,7 @@ def test_every_scheme_from_end_to_end(detector: Detector) -> None:
         for seed in range(20):
             exact = detector.check(f" {text(seed).upper()}\n", url="https://b.example/")
             assert (exact.kind, exact.url, exact.similarity) == ("exact", f"https://a.example/{seed}", 1.0)
-            near = detector.check(edited(seed, 1), url="https://b.example/")
+            near = detector.check(edited(text(seed), 1), url="https://b.example/")
             if near.kind == "near":
                 found += 1
                 assert near.url == f"https://a.example/{seed}"
@@ -66,33 +57,12 @@ def test_every_scheme_from_end_to_end(detector: Detector) -> None:
                 assert near.kind == "unique"
             assert detector.add(text(seed), url=f"https://a.example/{seed}").kind == "revisit"
             assert detector.check(text(seed + 100), url="https://b.example/").kind == "unique"
-        assert found >= 17  # of super-shingles .98 find such a copy
+        assert found >= 15  # of super-shingles .97 find such a copy, the others all
         detector.flush()
     changed = detector.add(text(200), url="https://a.example/0")
     assert changed.kind == "revisit"
     assert detector.check(text(0), url="https://b.example/").kind == "unique"
     assert detector.check(text(200), url="https://b.example/").kind == "exact"
-
-
-def found_share(scheme: str, texts: int = 100) -> float:
-    """How many copies with 20 of 300 words replaced are candidates."""
-    found = 0
-    with Detector.open(scheme=scheme, verified=False) as detector:
-        for seed in range(texts):
-            detector.add(text(seed), url=f"https://a.example/{seed}")
-        for seed in range(texts):
-            verdict = detector.check(edited(seed, 20), url="https://b.example/")
-            found += verdict.kind == "near" and verdict.url == f"https://a.example/{seed}"
-    return found / texts
-
-
-def test_anchors_find_what_is_beyond_three_bits() -> None:
-    """One of four is the least of the union with probability J of 8-word shingles, each."""
-    share, alone = found_share("simhash+anchors"), found_share("simhash")
-    similar = [text_jaccard(text(seed), edited(seed, 20), words=8) for seed in range(100)]
-    expected = 1 - (1 - float(np.mean(similar))) ** 4
-    assert share >= expected - 4 * (expected * (1 - expected) / 100) ** 0.5
-    assert alone < share - 0.2
 
 
 # Live as pair by pair
