@@ -92,9 +92,9 @@ class Columns:
         known = self._rows_of.get(key)
         if known is None:
             return set()
-        rows = np.array([known] if isinstance(known, int) else known)
-        has = (self._keys[self._header.rows[family]][:, rows] == np.uint64(key)).any(axis=0)
-        return set(self._numbers[rows[has & self._alive[rows]]].tolist())
+        rows = [known] if isinstance(known, int) else known
+        has = (self._keys[self._header.rows[family]].take(rows, axis=1) == key).any(axis=0)
+        return set(self._numbers.take(rows)[has & self._alive.take(rows)].tolist())
 
     def _learn(self) -> None:
         """Take in the keys of new rows."""

@@ -36,6 +36,8 @@ ELSEWHERE, ELSEWHERE_REBATE = 0.5, 0.1
 #: (derived_syndication_multi, 2).
 ELSEWHERE_CONTAINED, ELSEWHERE_JACCARD = 0.75, 0.25
 TITLED_CONTAINED, TITLED = 0.6, 4
+#: No texts are alike whose J is lower.
+LEAST_JACCARD = min(*JACCARDS, CONTAINED_JACCARD, BRIEF_JACCARD, ELSEWHERE, ELSEWHERE_JACCARD)
 #: A text of so many tokens may have one number substituted, rounded, and twice as many if it is contained
 #: (senate_press, 2); on two sites half of its numbers may be others (derived_syndication, 2).
 TOKENS_A_NUMBER, ELSEWHERE_NUMBERS = 300, 0.5

@@ -82,6 +82,7 @@ def rewritten(
     return url
 
 
+@lru_cache(maxsize=256)  # of a page it is asked several times
 def _host_and_port(url: str) -> tuple[str, str]:
     """Return host and port of a URL; the port is empty if it is the usual one of the scheme."""
     try:
