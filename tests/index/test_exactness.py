@@ -23,6 +23,8 @@ from scrapy_neardup.index.tables import LAYOUTS, Family, PermutedTables
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Million = tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, ...]]]
+
 MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 MASKS = np.array(
     [sum(1 << bit for bit in bits) for size in range(4) for bits in combinations(range(64), size)], np.uint64
@@ -73,7 +75,7 @@ def test_all_masks_of_at_most_three_bits_are_found(tables: int, tmp_path: Path) 
 
 
 @pytest.fixture(scope="module")
-def million() -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, ...]]]:
+def million() -> Million:
     """Stored fingerprints, queries of which most have a neighbour at distance 0 to 5, and the true pairs."""
     rng = np.random.default_rng(2)
     stored = rng.integers(0, 2**64, 1_000_000, np.uint64)
@@ -85,11 +87,7 @@ def million() -> tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, .
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tables", LAYOUTS)
-def test_a_million_equals_brute_force(
-    tables: int,
-    million: tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, ...]]],
-    tmp_path: Path,
-) -> None:
+def test_a_million_equals_brute_force(tables: int, million: Million, tmp_path: Path) -> None:
     stored, queries, expected = million
     with FingerprintIndex.open(tmp_path, tables=tables) as index:
         index.add(stored)

@@ -202,14 +202,16 @@ def _blocks(environment: Environment, first: int, documents: Documents) -> Itera
 
 def _partitions(run: Run, held: NDArray[np.bool_], tables: Iterable[Table]) -> Iterator[Item]:
     """Yield the values of a new *run*: the partitions of *tables*, of those documents that are *held*."""
+    whole = held.all()
     for table, (family, between) in enumerate(tables):
         cut = run.cut(family)
         for partition in range(1 << cut):
             low, key = partition << (64 - cut), layout.partition_key(run.id, table, partition)
-            keys, documents = between(low, low | ((1 << (64 - cut)) - 1))
-            with decoding("A partition"):  # an IndexError would be a document of another run
-                alive = held[documents.astype(np.int64) - run.start]
-            entries = Entries(keys[alive], documents[alive])
+            entries = between(low, low | ((1 << (64 - cut)) - 1))
+            if not whole:
+                with decoding("A partition"):  # an IndexError would be a document of another run
+                    alive = held[entries.documents.astype(np.int64) - run.start]
+                entries = Entries(entries.keys[alive], entries.documents[alive])
             yield "runs", key, layout.encode_partition(entries, cut, key)
     yield "runs", layout.partition_key(run.id, layout.HELD, 0), layout.encode_held(held)
 
