@@ -137,14 +137,10 @@ class PermutedTables:
 
 @dataclass(frozen=True)
 class Family:
-    """Keys of one kind: how they are filed, and how many a document has; `ConfigurationError` for none."""
+    """Keys of one kind: how they are filed, and how many a document has."""
 
     tables: PermutedTables
     keys: int = 1
-
-    def __post_init__(self) -> None:
-        if self.keys < 1:
-            raise ConfigurationError(f"A document cannot have {self.keys} keys in a family: use at least 1.")
 
     @property
     def equal(self) -> bool:

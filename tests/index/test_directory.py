@@ -118,17 +118,14 @@ def test_a_file_in_the_way(tmp_path: Path) -> None:
             LmdbIndex(where, HEADER)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux has /proc.")
 def test_network_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert directory.file_system(Path("/proc/self")) == "proc"
+    assert directory.file_system(Path("/")) not in ("", "proc")
     monkeypatch.setattr(directory, "file_system", lambda path: "nfs4")
     with pytest.raises(IndexUnavailable, match=r"network file system \(nfs4\).*local disk"):
         LmdbIndex(tmp_path, HEADER)
     assert not (tmp_path / "data.mdb").exists()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux has /proc.")
-def test_the_file_system_of_a_path() -> None:
-    assert directory.file_system(Path("/proc/self")) == "proc"
-    assert directory.file_system(Path("/")) not in ("", "proc")
 
 
 def test_address_space_limit(tmp_path: Path) -> None:
