@@ -8,6 +8,7 @@ import os
 import random
 from functools import cache
 from html import escape
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,13 +78,13 @@ def article(dice: random.Random, language: str, sentences: int = 24) -> Article:
         for _ in range(dice.randint(8, 24)):
             kind = dice.random()
             if kind < 0.42:
-                words.append(dice.choices(frequent, weights=weights[: len(frequent)])[0])
+                words.append(dice.choices(frequent, cum_weights=weights[: len(frequent)])[0])
             elif kind < 0.5:
                 words.append(dice.choice(names))
             elif kind < 0.53:
                 words.append(str(dice.randint(2, 5000)))
             else:
-                words.append(dice.choices(other, weights=weights[: len(other)])[0])
+                words.append(dice.choices(other, cum_weights=weights[: len(other)])[0])
         text = space.join(words)
         return text[:1].upper() + text[1:] + ("。" if language in _UNSPACED else ".")
 
@@ -136,4 +137,4 @@ def _vocabulary(language: str) -> tuple[list[str], list[str], list[float]]:
     dice = random.Random(language)
     lengths = (2,) if language in _UNSPACED else (2, 3, 3, 4)
     other = list(dict.fromkeys("".join(dice.choices(parts, k=dice.choice(lengths))) for _ in range(_WORDS)))
-    return frequent, other, [1 / (rank + 2) for rank in range(_WORDS)]
+    return frequent, other, [*accumulate(1 / (rank + 2) for rank in range(_WORDS))]
