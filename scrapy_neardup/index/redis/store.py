@@ -291,7 +291,9 @@ class Store:
         got = self.server.send(sent)
         made = got.pop(0) if calls else []
         if asks and isinstance(clock := got.pop(), tuple):
-            self._ahead, self._asked_at = clock[0] * 1000 + clock[1] / 1000 - now * 1000, now + CLOCK_SECONDS
+            self._ahead = clock[0] * 1000 + clock[1] / 1000 - now * 1000
+            # A clock that leaps must not date documents that go by their age.
+            self._asked_at = now + CLOCK_SECONDS * (not self._window)
         if commands:
             identity, *got = got
             if isinstance(identity, bytes | None) and identity != self.header.uuid.encode():
