@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.fingerprint.main_text import MainText, changes, paragraphs_of
+from scrapy_neardup.fingerprint.main_text import changes, paragraphs_of
 from scrapy_neardup.matching.records import filed_url
 
 from .crawl import load_crawl
@@ -29,29 +28,24 @@ def changed_pages(old: Path, new: Path) -> Iterator[dict[str, Any]]:
     """
     if old.resolve() == new.resolve():
         raise ConfigurationError(f"{old} is named twice: name the directories of two audits.")
-    before, options = opened_audit(old)
-    with closing(before):
-        after, others = opened_audit(new)
-        with closing(after):
-            one, other = (store.meta("identity")["extractor"] for store in (before, after))
-            if one != other:
-                raise ConfigurationError(
-                    f"{new} has texts of another extractor ({other}, not {one}): audit one crawl anew."
-                )
-            known, found = _last(before, options), _last(after, others)
-            for url in sorted(known | found):
-                if url not in known or url not in found:
-                    yield {"url": url, "change": "gone" if url in known else "new"}
-                    continue
-                was, now = (
-                    store.main_text(row) or MainText("")
-                    for store, row in ((before, known[url]), (after, found[url]))
-                )
-                if was == now:
-                    yield {"url": url, "change": "unchanged"}
-                else:
-                    what = changes(b"".join(paragraphs_of(was.text)), paragraphs_of(now.text))
-                    yield {"url": url, "change": "changed", **what}
+    with opened_audit(old) as (before, options), opened_audit(new) as (after, others):
+        one, other = (store.meta("identity")["extractor"] for store in (before, after))
+        if one != other:
+            raise ConfigurationError(
+                f"{new} has texts of another extractor ({other}, not {one}): audit one crawl anew."
+            )
+        known, found = _last(before, options), _last(after, others)
+        for url in sorted(known | found):
+            if url not in known or url not in found:
+                yield {"url": url, "change": "gone" if url in known else "new"}
+                continue
+            was, now = before.main_text(known[url]), after.main_text(found[url])
+            if was == now:
+                yield {"url": url, "change": "unchanged"}
+            else:
+                texts = [main.text if main else "" for main in (was, now)]
+                what = changes(b"".join(paragraphs_of(texts[0])), paragraphs_of(texts[1]))
+                yield {"url": url, "change": "changed", **what}
 
 
 def _last(store: Store, options: AuditOptions) -> dict[str, int]:

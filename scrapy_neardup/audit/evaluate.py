@@ -62,8 +62,7 @@ def audited_documents(
 
     Of several pages with one URL the first is taken. Raises `ConfigurationError`.
     """
-    store, options = opened_audit(folder)
-    try:
+    with opened_audit(folder) as (store, options):
         crawl = load_crawl(store, options)
         rows = {url: row for row, url in reversed([*enumerate(crawl.urls)]) if url in wanted}
         if missing := sorted({*wanted} - rows.keys()):
@@ -77,8 +76,6 @@ def audited_documents(
             url = name if is_url(name) else crawl.declared[rows[name]]
             documents.append(Document(text, url) if text else Document(url=url))
         return names, documents, options
-    finally:
-        store.close()
 
 
 def rows_of(pairs: LabelledPairs, names: Sequence[str]) -> tuple[Rows, Rows]:

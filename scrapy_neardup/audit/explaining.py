@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.extraction import Page, Workers
+from scrapy_neardup.extraction import Page
 from scrapy_neardup.extraction.decoding import decode, is_binary, is_noise
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.matching.records import entries, filed_url
@@ -48,11 +48,7 @@ def read_document(path: Path, settings: AuditOptions) -> Document:
     url, main, reason = "", None, None
     if looks_like_html(content) and path.suffix.lower() not in (".txt", ".md"):
         url = read_head(content, None, "").declared
-        workers = Workers(
-            None, settings.extractor, processes=1, timeout=settings.extract_timeout,
-            memory=settings.extract_memory, keep_text=True, area=settings.area,
-        )  # fmt: skip
-        with closing(workers):
+        with closing(settings.extracting(None, 1)) as workers:
             done = workers.submit(Page(content, url, None)).result()
         reason, main = done.reason, done.text
     elif is_binary(content) or is_noise(text := decode(content, None)):

@@ -112,15 +112,7 @@ class Reader:
     def _extract(self, row: Row, record: CrawledPage, body: bytes) -> None:
         settings = self._settings
         if self._workers is None:
-            self._workers = extraction.Workers(
-                self._filer.fingerprinter,
-                settings.extractor,
-                processes=settings.processes,
-                timeout=settings.extract_timeout,
-                memory=settings.extract_memory,
-                keep_text=True,
-                area=settings.area,
-            )
+            self._workers = settings.extracting(self._filer.fingerprinter, settings.processes)
         job = self._workers.submit(extraction.Page(body, record.url, record.content_type), row["root"])
         head = read_head(body, record.content_type, record.url)
         row |= {"title": head.title, "declared": head.declared, "noindex": head.noindex or record.noindex}

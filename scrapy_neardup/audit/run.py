@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ from .sources.records import Origin, SourceUnavailable
 from .store import FILE, Store, encodable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .model import Input
 
 #: Sources that a message names.
@@ -86,22 +89,16 @@ def audit(
             write_report(Path(out, "report.html"), audited)
         if kept is not None:
             Path(kept).mkdir(parents=True, exist_ok=True)
-            left_out = _to_drop(audited, store)
+            names, left_out = {*results.dropped(audited)}, defaultdict[str, set[str]](set)
+            for file, place, url in store.places():
+                if results.name_of(url) in names:
+                    left_out[file].add(place)
             for each, copy in zip(inputs, copied, strict=True):
                 copy_without(each, copy, left_out[encodable(each.name)])
         return audited
     except BaseException:
         store.close()
         raise
-
-
-def _to_drop(audited: Audit, store: Store) -> defaultdict[str, set[str]]:
-    """Return the places of what drop.txt lists, by file."""
-    names, found = {*results.dropped(audited)}, defaultdict[str, set[str]](set)
-    for path, place, url in store.places():
-        if results.name_of(url) in names:
-            found[path].add(place)
-    return found
 
 
 def _open(out: Path | None) -> Store:
@@ -115,21 +112,20 @@ def _open(out: Path | None) -> Store:
     return Store(out / FILE)
 
 
-def opened_audit(out: Path) -> tuple[Store, AuditOptions]:
-    """Return the store of the audit in *out*, open, and its settings. Raises `ConfigurationError`."""
+@contextmanager
+def opened_audit(out: Path) -> Iterator[tuple[Store, AuditOptions]]:
+    """Open the store of the audit in *out*; with its settings. Raises `ConfigurationError`."""
     if not (out / FILE).is_file():
         raise ConfigurationError(f"There is no audit in {out}: name the directory that one has written.")
-    store = Store(out / FILE)
-    try:
+    with closing(Store(out / FILE)) as store:
         with store.trusting():
-            if store.meta("complete") and store.meta("identity")["version"] == VERSION:
-                return store, AuditOptions(**store.meta("settings"))
-        raise ConfigurationError(
-            f"The audit in {out} was interrupted, or is of another version: run it again."
-        )
-    except BaseException:
-        store.close()
-        raise
+            complete = store.meta("complete") and store.meta("identity")["version"] == VERSION
+            options = AuditOptions(**store.meta("settings")) if complete else None
+        if options is None:
+            raise ConfigurationError(
+                f"The audit in {out} was interrupted, or is of another version: run it again."
+            )
+        yield store, options
 
 
 def _require_same(store: Store, inputs: Sequence[Input], identity: dict[str, Any]) -> None:

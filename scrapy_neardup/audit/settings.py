@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.arguments import require_list, require_number
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.extraction import load_extractor
+from scrapy_neardup.extraction import Workers, load_extractor
 from scrapy_neardup.fingerprint import Fingerprinter, load_scheme
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import header_for
@@ -75,6 +75,13 @@ class AuditOptions(DetectionOptions):
         """Makes the signatures."""
         assert self.seed is not None  # it has been drawn
         return Fingerprinter(self.features, self.seed, self.loaded_scheme)
+
+    def extracting(self, fingerprinter: Fingerprinter | None, processes: int) -> Workers:
+        """Return processes that extract main texts, and sign them with a *fingerprinter*."""
+        return Workers(
+            fingerprinter, self.extractor, processes=processes, timeout=self.extract_timeout,
+            memory=self.extract_memory, keep_text=True, area=self.area,
+        )  # fmt: skip
 
     @property
     def matcher(self) -> Matcher:

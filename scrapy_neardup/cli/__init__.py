@@ -5,15 +5,12 @@ from __future__ import annotations
 import click
 
 from .audit import audit
-from .changes import changes
 from .compare import compare
-from .evaluate import evaluate
 from .filter import filter_
 from .index import index
 from .output import Commands
-from .rules import rules
+from .results import changes, evaluate, rules, stories
 from .serve import serve
-from .stories import stories
 
 
 @click.group(

@@ -23,15 +23,13 @@ _LEAST = 4
 
 def require_spark() -> None:
     """Raise `DependencyUnavailable` if PySpark is missing or too old."""
-    remedy = "run `pip install 'scrapy-neardup[spark]'`."
     try:
         release = version("pyspark")
     except PackageNotFoundError:
-        raise DependencyUnavailable(f"An audit on Spark needs pyspark: {remedy}") from None
-    if int(release.partition(".")[0]) < _LEAST:
-        raise DependencyUnavailable(
-            f"An audit on Spark needs PySpark {_LEAST}, and this is {release}: {remedy}"
-        )
+        release = "0, not installed"
+    if int(release.partition(".")[0].partition(",")[0]) < _LEAST:
+        remedy = "run `pip install 'scrapy-neardup[spark]'`."
+        raise DependencyUnavailable(f"An audit on Spark needs PySpark {_LEAST}, not {release}: {remedy}")
 
 
 def __getattr__(name: str) -> Any:

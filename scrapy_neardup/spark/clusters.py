@@ -109,19 +109,12 @@ def ranked(
     sites = told.groupBy("story").agg(F.count("*").alias("sites"))
     shares = told.join(sites, "story").groupBy("site").agg(F.expr("avg(int(sites = 1)) share"))
     facts = facts.join(stories, ["story", "site"]).join(shares, "site")
-    site = [F.col("site") == UNKNOWN, "of_other", "first", -F.col("share"), "least"]
-    order: list[Any] = [
-        "noindex", "urls", "hosts", *site, "https", "declared", "longest", "earliest", "length", "decoded",
-        "url", "digest", "number",
+    facts = facts.withColumns({"unknown": F.col("site") == UNKNOWN, "alike": -F.col("share")})
+    order = [
+        "noindex", "urls", "hosts", "unknown", "of_other", "first", "alike", "least", "https", "declared",
+        "longest", "earliest", "length", "decoded", "url", "digest", "number",
     ]  # fmt: skip
-    sortable = facts.select(
-        "number",
-        *(
-            (F.col(each) if isinstance(each, str) else each).alias(f"p{place}")
-            for place, each in enumerate(order)
-        ),
-    )
-    ranks = space.numbered(sortable, [f"p{place}" for place in range(len(order))], "work/ranks")
+    ranks = space.numbered(facts.select(*order), order, "work/ranks")
     return ranks.selectExpr("number row", "row rank")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from scrapy_neardup.audit.settings import AuditOptions
     from scrapy_neardup.index import Header
@@ -85,14 +85,18 @@ def texts(table: pa.Table | pa.RecordBatch, name: str) -> list[Any]:
 
 
 def keys_of(table: pa.Table | pa.RecordBatch, header: Header) -> NDArray[np.uint64]:
-    """Return keys as `Documents` have them: uint64[keys, n]."""
-    found = np.frombuffer(b"".join(texts(table, "keys")), np.uint64).reshape(-1, header.keys)
-    return np.ascontiguousarray(found.T)
+    """Return keys as `Documents` have them, zero for none: uint64[keys, n]."""
+    found = _joined(texts(table, "keys"), 8 * header.keys, np.uint64)
+    return np.ascontiguousarray(found.reshape(-1, header.keys).T)
 
 
 def records_of(table: pa.Table | pa.RecordBatch, header: Header) -> NDArray[Any]:
-    """Return records: a structured array of n, which may be written to."""
-    return np.frombuffer(bytearray(b"".join(texts(table, "record"))), header.dtype)
+    """Return records, zero for none: a structured array of n, which may be written to."""
+    return _joined(texts(table, "record"), header.dtype.itemsize, header.dtype)
+
+
+def _joined(parts: list[bytes | None], size: int, kind: Any) -> NDArray[Any]:
+    return np.frombuffer(bytearray(b"".join(each or bytes(size) for each in parts)), kind)
 
 
 def signed(values: NDArray[np.uint64]) -> Rows:
@@ -142,7 +146,7 @@ class Workspace:
         frame.write.mode("overwrite").option("parquet.block.size", ROW_GROUP).parquet(self.path(name))
         return self.spark.read.schema(frame.schema).parquet(self.path(name))
 
-    def numbered(self, frame: DataFrame, by: Sequence[Column | str], name: str) -> DataFrame:
+    def numbered(self, frame: DataFrame, by: Sequence[str], name: str) -> DataFrame:
         """Keep *frame* with a column ``row``: int64 that ascend in the order *by*, with gaps."""
         return self.keep(ordered(frame, *by).withColumn("row", F.monotonically_increasing_id()), name)
 
@@ -178,7 +182,7 @@ class Workspace:
         return path, path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
 
 
-def ordered(frame: DataFrame, *by: Column | str) -> DataFrame:
+def ordered(frame: DataFrame, *by: str) -> DataFrame:
     """Return *frame* in the order *by*, part after part."""
     return frame.repartitionByRange(*by).sortWithinPartitions(*by)
 

@@ -22,7 +22,7 @@ from scrapy_neardup.audit.names import name_pages
 from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.audit.sources import find_sources, read_sources
-from scrapy_neardup.audit.sources.feeds import Fields, item_of
+from scrapy_neardup.audit.sources.feeds import Fields, json_object
 from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Origin
 from scrapy_neardup.audit.store import encodable
 from scrapy_neardup.errors import ConfigurationError
@@ -30,7 +30,7 @@ from scrapy_neardup.matching.boilerplate import widespread
 from scrapy_neardup.matching.records import DIGEST, entries
 from scrapy_neardup.matching.sites import site_key
 
-from .frames import batch_of, column_names, in_groups, mapped, numbers, texts, unsigned
+from .frames import batch_of, column_names, in_groups, keys_of, mapped, numbers, records_of, texts, unsigned
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -166,12 +166,8 @@ class _Rows:
         self._rows.append(row | {"kind": "page"})
 
     def add_problem(self, origin: Origin, reason: str) -> None:
-        row = {
-            "source": encodable(origin.path),
-            "place": encodable(origin.place),
-            "reason": encodable(reason),
-        }
-        self._rows.append(row | {"kind": "problem"})
+        row = {"source": origin.path, "place": origin.place, "reason": reason}
+        self._rows.append({name: encodable(text) for name, text in row.items()} | {"kind": "problem"})
 
     def add_skipped(self, counts: Counter[str]) -> None:
         for reason, count in counts.items():
@@ -206,7 +202,8 @@ def sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Ite
     """Sign the pages in lines of JSON, with the file of each."""
     fields = Fields(settings)
     rows = (row for batch in batches for row in batch.to_pylist() if row["line"].strip())
-    return _sign_records((item_of(fields, row["line"], Origin(row["source"])) for row in rows), settings)
+    found = (fields.page(json_object(row["line"]), Origin(row["source"])) for row in rows)
+    return _sign_records(found, settings)
 
 
 def _sign_records(
@@ -300,18 +297,13 @@ def describe(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     """Add what pages are sorted and grouped by: their site, digest and fingerprint."""
     header, urls = settings.header, texts(batch, "url")
     columns: dict[str, Any] = {name: batch.column(name) for name in _KEPT}
-    columns["keys"] = [value or bytes(8 * header.keys) for value in texts(batch, "keys")]
     columns["fetched"] = batch.column("fetched").fill_null(np.nan)
-    keys = np.frombuffer(b"".join(columns["keys"]), np.uint64).reshape(-1, header.keys)
-    blank = bytes(header.dtype.itemsize)
-    records = np.frombuffer(
-        bytearray(b"".join(each or blank for each in texts(batch, "record"))), header.dtype
-    )
+    keys, records = keys_of(batch, header), records_of(batch, header)
     # A revisit is a page of the site of its own URL.
     moved = np.flatnonzero(numbers(batch, "moved") & batch.column("record").is_valid().to_numpy(False))
     records["site"][moved] = [site_key(urls[row]) for row in moved.tolist()]
-    first = np.stack((keys[:, DIGEST], records["digest"], records["fingerprint"]), axis=1).astype(">u8")
-    columns |= {"record": records, "site": records["site"].astype(np.int64), "first": first}
+    first = np.stack((keys[DIGEST], records["digest"], records["fingerprint"]), axis=1).astype(">u8")
+    columns |= {"keys": keys.T, "record": records, "site": records["site"].astype(np.int64), "first": first}
     return batch_of(columns, PAGES)
 
 
@@ -347,14 +339,13 @@ def of_sites(table: pa.Table) -> pa.RecordBatch:
     """Name the pages of whole sites, and say what of their texts is the site's."""
     sites, urls, heads = (texts(table, name) for name in ("site", "url", "title"))
     enough = are_titled(sites, heads).tolist()
-    headlines = [
-        (each or "") if known else "" for each, known in zip(texts(table, "headline"), enough, strict=True)
-    ]
-    names, instead = name_pages(sites, urls, heads, headlines)
-    paragraphs = [
-        (each or b"") if known else b""
-        for each, known in zip(texts(table, "paragraphs"), enough, strict=True)
-    ]
+
+    def held(name: str, none: str | bytes) -> list[Any]:
+        values = zip(texts(table, name), enough, strict=True)
+        return [value if value and known else none for value, known in values]
+
+    paragraphs = held("paragraphs", b"")
+    names, instead = name_pages(sites, urls, heads, held("headline", ""))
     rows = np.repeat(np.arange(len(sites)), [len(own) // 8 for own in paragraphs])
     keys = np.frombuffer(b"".join(paragraphs), np.uint64)
     shared = widespread(np.array(sites, np.int64)[rows], keys, text_places(heads)[rows])

@@ -34,7 +34,7 @@ from .pages import find_paths, in_order, named, read_frame, read_paths
 from .pairs import REPEATS, candidates, firsts, judged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -141,8 +141,8 @@ def summarise(
     }
 
 
-def start_session(master: str | None, settings: Mapping[str, str] | None) -> SparkSession:
-    """Return a session on *master*, with Spark's *settings*; the one that this process has stays as it is.
+def start_session(master: str | None) -> SparkSession:
+    """Return a session on *master*; the one that this process has stays as it is.
 
     None stands for the master that Spark is set up for, or else for all processors of this machine. Raises
     `DependencyUnavailable`.
@@ -157,8 +157,6 @@ def start_session(master: str | None, settings: Mapping[str, str] | None) -> Spa
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
             builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
-    for name, value in (settings or {}).items():
-        builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
     except Exception as error:  # what PySpark raises without Java is no class of its own in all releases
@@ -245,22 +243,17 @@ def audit_paths(
     out: str,
     *,
     master: str | None = None,
-    spark_settings: dict[str, str] | None = None,
     **options: Any,
 ) -> SparkAudit:
     """Find the duplicates among the pages of files; write the results to the folder *out*.
 
-    Starts a session on *master* with *spark_settings* unless there is one. *options* are the settings of
-    `AuditOptions`, and besides:
-
-    - *earlier*: folders of audits whose pages count, too. They are not read or signed again.
-    - *overwrite*: whether results that are in *out* are replaced.
-    - *watch*: a function that is told each step.
-
-    Raises `ConfigurationError`, `DependencyUnavailable` and `SourceUnavailable`.
+    Starts a session on *master* unless there is one. *options* are the settings of `AuditOptions`, and
+    besides *earlier*, folders of audits whose pages count, too, but are not read again; *overwrite*, whether
+    results that are in *out* are replaced; and *watch*, a function that is told each step. Raises
+    `ConfigurationError`, `DependencyUnavailable` and `SourceUnavailable`.
     """
     sources = find_paths(paths)  # a wrong path is said before Spark starts
-    spark = start_session(master, spark_settings)
+    spark = start_session(master)
     return _audit(spark, lambda settings: read_paths(spark, sources, settings), out, **options)
 
 

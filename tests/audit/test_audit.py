@@ -65,12 +65,10 @@ def test_same_files_whatever_the_order_and_the_workers(tmp_path: Path) -> None:
     results = []
     for number, workers in enumerate((1, 3)):
         random.Random(number).shuffle(pages)
+        names = [feed(tmp_path / "one.jl", pages[:half]), feed(tmp_path / "two.jl", pages[half:])]
         # The files are named in another order, too.
-        names = [tmp_path / "one.jl", tmp_path / "two.jl"][:: -1 if number else 1]
-        feed(tmp_path / "one.jl", pages[:half])
-        feed(tmp_path / "two.jl", pages[half:])
-        with audit(names, tmp_path / str(number), workers=workers, seed=7):
-            results.append(contents(tmp_path / str(number)))
+        audit(names[:: -1 if number else 1], tmp_path / str(number), workers=workers, seed=7).close()
+        results.append(contents(tmp_path / str(number)))
     assert len(results[0]) == len(FILES)
     assert results[0] == results[1]
 
@@ -205,8 +203,8 @@ def test_goes_on_where_it_was_killed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     time.sleep(0.2)  # for the extracting process to notice
     done = log.read_text().count("\n")
     assert 50 <= done < 70
-    with pytest.raises(ConfigurationError, match="interrupted"):
-        opened_audit(tmp_path / "out")
+    with pytest.raises(ConfigurationError, match="interrupted"), opened_audit(tmp_path / "out"):
+        pass
     subprocess.run(command, env=environment, check=True, timeout=60)
     again = log.read_text().count("\n") - done
     assert again < 80 - done + 30  # what was done in the last second is lost

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
-
-
-MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 
 
 @st.composite
@@ -50,16 +45,6 @@ def test_components_by_search(graph: tuple[int, list[tuple[int, int]]]) -> None:
     count, pairs = graph
     expected = search(count, pairs)
     assert components(count, array(pairs)).tolist() == expected
-
-
-def test_moz_clusters_unique() -> None:
-    known = MOZ["find_clusters_unique"]
-    hashes = np.array([int(value, 16) for value in known["hashes"]], np.uint64)
-    near = np.argwhere(np.triu(np.bitwise_count(hashes[:, None] ^ hashes) <= known["distance"], 1))
-    labels = components(len(hashes), near)
-    found = [{*hashes[labels == label].tolist()} for label in np.unique(labels)]
-    expected = [{int(value, 16) for value in cluster} for cluster in known["clusters"]]
-    assert [cluster for cluster in found if len(cluster) > 1] == expected
 
 
 def one_by_one(

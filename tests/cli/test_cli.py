@@ -155,8 +155,8 @@ def test_info(index: Path) -> None:
     facts = json.loads(run("index", "info", index, "--json").output)
     assert (facts["documents"], facts["added"], facts["extractor"]) == (11, 12, "plain 1")
     lines = dict(line.split("\t", 1) for line in run("index", "info", index).output.splitlines())
-    assert (lines["documents"], lines["scheme"]) == ("11", "simhash+anchors")
-    assert facts["uuid"] == lines["uuid"]
+    told = (lines["documents"], lines["scheme"], lines["uuid"])
+    assert told == ("11", "simhash+anchors", facts["uuid"])
     run("index", "compact", index)
     assert "runs\t11\n" in run("index", "info", index).output
 

@@ -52,25 +52,21 @@ TABLES = ("pages", "clusters", "pairs")
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     # Small tables of groups, and components in rounds, as in large crawls.
     monkeypatch.setattr(frames, "ROWS", 16)
     monkeypatch.setattr(clusters, "ALONE", 100)
-    session = start_session(
-        "local[2]",
-        {
-            "spark.driver.memory": "1g",
-            "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.adaptive.enabled": "false",
-            "spark.sql.autoBroadcastJoinThreshold": "-1",
-            # Most plans run once, on few rows: to compile them takes half of the processor time.
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-            "spark.ui.showConsoleProgress": "false",
-        },
-    )
+    # Most plans run once, on few rows: to compile them takes half of the processor time.
+    settings = (
+        "driver.memory=1g", "driver.defaultJavaOptions=-XX:TieredStopAtLevel=1", "sql.shuffle.partitions=2",
+        "sql.adaptive.enabled=false", "sql.autoBroadcastJoinThreshold=-1", "sql.codegen.wholeStage=false",
+        "sql.codegen.factoryMode=NO_CODEGEN", "ui.showConsoleProgress=false",
+    )  # fmt: skip
+    given = " ".join(f"--conf spark.{each}" for each in settings)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"{given} pyspark-shell")
+    session = start_session("local[2]")
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS")
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

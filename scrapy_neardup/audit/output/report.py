@@ -24,9 +24,8 @@ from markupsafe import Markup
 from scrapy_neardup.audit.arrays import places
 from scrapy_neardup.audit.model import NO_DISTANCE, clustered
 from scrapy_neardup.audit.rules import LEAST_PRECISION, find_rules
-from scrapy_neardup.audit.urls import split_url
 
-from .files import is_url, pages_of, replacing, summarise
+from .files import clusters_of, is_url, pages_of, replacing, summarise
 
 if TYPE_CHECKING:
     import os
@@ -57,7 +56,9 @@ def write_report(path: str | os.PathLike[str], audit: Audit) -> None:
     """Write the report of *audit*; what there is no room for is counted, not listed. Raises OSError."""
     program = f'"use strict";\n(() => {{\n{"".join(_static(f"{name}.js") for name in SCRIPTS)}}})();\n'
     head = partial(page_of, "report.html", program_hash=_hash(program), **_facts(audit))
-    rows = _members(audit)
+    # Of the largest clusters first, the canonical page first.
+    rows = clustered(audit.pages)
+    rows = rows[places(audit.pages["cluster"][rows]) < OF_CLUSTER][:PAGES]
     room = SIZE - TEXTS - len(head(left_out=_left_out(audit, rows[:0]))) - len(program)
     blocks = list(_blocks("pages", _listed(audit, rows), 1000, room))
     rows = rows[: blocks[-1][0] if blocks else 0]
@@ -143,21 +144,10 @@ def _share(part: int, whole: int) -> str:
     return f"{min(max(100 * part / max(whole, 1), 0.1 * bool(part)), 100 if part == whole else 99.9):.3g} %"
 
 
-def _members(audit: Audit) -> NDArray[np.int64]:
-    """Return the rows of the pages to list: of the largest clusters first, the canonical page first."""
-    rows = clustered(audit.pages)
-    labels = audit.pages["cluster"][rows]
-    found: NDArray[np.int64] = rows[places(labels) < OF_CLUSTER][:PAGES]
-    return found
-
-
 def _listed(audit: Audit, rows: NDArray[np.int64]) -> Iterator[list[Any]]:
     """Yield what the report has of each page in *rows*; of a canonical page what its cluster has, too."""
     pages, clusters = audit.pages, audit.clusters
-    hosts: list[set[str]] = [set() for _ in range(len(clusters))]
-    for label, url in zip(pages["cluster"].tolist(), pages["url"].tolist(), strict=True):
-        if label >= 0:
-            hosts[label].add(split_url(url).host)
+    hosts = [cluster["hosts"] for cluster in clusters_of(pages, clusters)]
     for row in rows.tolist():
         page = pages[row]
         fetched, similarity, label = float(page["fetched"]), float(page["similarity"]), int(page["cluster"])
@@ -171,7 +161,7 @@ def _listed(audit: Audit, rows: NDArray[np.int64]) -> Iterator[list[Any]]:
             int(fetched) if 0 <= fetched < LAST_SECOND else None,
         ]
         if page["canonical"] == row:
-            listed += [*clusters[label][["size", "near", "exact"]].tolist(), len(hosts[label])]
+            listed += [*clusters[label][["size", "near", "exact"]].tolist(), hosts[label]]
         yield listed
 
 

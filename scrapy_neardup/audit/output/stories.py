@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from contextlib import closing
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +29,7 @@ def read_stories(folder: Path, least: int = 2) -> list[Story]:
 
     A story is as docs/audit.md has it in JSON. Raises `ConfigurationError`.
     """
-    store, _ = opened_audit(folder)
-    with closing(store):
+    with opened_audit(folder) as (store, _):
         read = sorted(store.places(), key=lambda each: (each[0], len(each[1]), each[1]))
     places = {url: place for place, (_, _, url) in reversed([*enumerate(read)])}
     clusters, parts = defaultdict[int, list["Story"]](list), defaultdict[str, set[str]](set)

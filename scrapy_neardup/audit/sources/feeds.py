@@ -79,8 +79,13 @@ class Fields:
         self._url_field = settings.url_field
         self._plan = lru_cache(maxsize=1000)(self._planned)
 
-    def page(self, item: Mapping[str, Any], origin: Origin) -> CrawledPage | BrokenRecord:
-        """Make a page of *item*; its URL is its origin where it has none, unless the field was named."""
+    def page(self, item: Mapping[str, Any] | str, origin: Origin) -> CrawledPage | BrokenRecord:
+        """Make a page of *item*; its URL is its origin where it has none, unless the field was named.
+
+        A str tells what is wrong with a broken one.
+        """
+        if isinstance(item, str):
+            return BrokenRecord(origin, item)
         plan = self._plan(tuple(item))
         if self._url_field is not None and _get(item, self._url_field) is None:
             why = f"no field {self._url_field} (--url-field); the fields are {_listed(item)}"
@@ -176,8 +181,7 @@ def _reader(
     def read(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
         stream, fields = Stream(path), Fields(settings)
         for number, found in split(stream):
-            origin = Origin(label, f"{place} {number}")
-            page = BrokenRecord(origin, found) if isinstance(found, str) else fields.page(found, origin)
+            page = fields.page(found, Origin(label, f"{place} {number}"))
             if isinstance(page, CrawledPage):
                 stream.barren = 0
             yield page
@@ -186,7 +190,7 @@ def _reader(
 
 
 def _split_lines(stream: Stream) -> Iterator[tuple[int, dict[str, Any] | str]]:
-    return ((number, too_long() if line is None else _object(line)) for number, line in stream.lines())
+    return ((number, too_long() if line is None else json_object(line)) for number, line in stream.lines())
 
 
 def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
@@ -225,13 +229,8 @@ def _row(fields: Fields, batch: pa.RecordBatch, row: int, origin: Origin) -> Rec
     return fields.page(item, origin)
 
 
-def item_of(fields: Fields, content: bytes, origin: Origin) -> CrawledPage | BrokenRecord:
-    """Return the page in the JSON object *content*."""
-    found = _object(content)
-    return BrokenRecord(origin, found) if isinstance(found, str) else fields.page(found, origin)
-
-
-def _object(content: bytes) -> dict[str, Any] | str:
+def json_object(content: bytes) -> dict[str, Any] | str:
+    """Return a JSON object; a str tells what is wrong with *content*."""
     try:
         if len(content) > _LARGE and sum(map(content.count, (b"[", b"{", b","))) > MAX_ELEMENTS:
             raise ValueError(_TOO_MANY)

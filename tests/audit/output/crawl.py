@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,15 +59,13 @@ def audit_of(
     kept = np.append(groups["canonical"], 0)[labels]
     table["canonical"] = np.where(labels >= 0, kept, np.arange(len(urls)))
     further = {"inputs": ((Input("crawl.jl.gz", "feed"), len(urls)),), "problems": (), **changes}
-    further |= {"skipped": {}, "boilerplate": (), "_store": _Texts(texts), "_ids": np.arange(len(urls))}
+    further |= {
+        "skipped": {},
+        "boilerplate": (),
+        "_store": SimpleNamespace(text=texts.__getitem__),
+        "_ids": np.arange(len(urls)),
+    }
     return Audit(table, groups, np.zeros(0, PAIRS), AuditOptions(seed=0), **further)  # type: ignore[arg-type]
-
-
-class _Texts(list[Any]):
-    """What an audit takes texts from."""
-
-    def text(self, page: int) -> str | None:
-        return self[page]  # type: ignore[no-any-return]
 
 
 def small_crawl() -> Audit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import brotli
@@ -30,22 +30,14 @@ class Contents:
     """What sources gave, by type."""
 
     records: list[Any]
-    pages: list[CrawledPage] = field(default_factory=list)
-    problems: list[BrokenRecord] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    pages = property(lambda self: self._of(CrawledPage))
+    problems = property(lambda self: self._of(BrokenRecord))
+    skipped = property(lambda self: self._of(Skipped))
+    urls = property(lambda self: [page.url for page in self.pages])
+    texts = property(lambda self: [page.text for page in self.pages])
 
-    def __post_init__(self) -> None:
-        for record in self.records:
-            lists = {CrawledPage: self.pages, BrokenRecord: self.problems, Skipped: self.skipped}
-            lists[type(record)].append(record)  # type: ignore[attr-defined]
-
-    @property
-    def urls(self) -> list[str]:
-        return [page.url for page in self.pages]
-
-    @property
-    def texts(self) -> list[str | None]:
-        return [page.text for page in self.pages]
+    def _of(self, kind: type) -> list[Any]:
+        return [each for each in self.records if isinstance(each, kind)]
 
 
 @pytest.fixture

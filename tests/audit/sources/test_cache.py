@@ -66,15 +66,14 @@ def test_pickles_are_not_executed(
 
 def test_entry_that_a_kill_left_unfinished(cached: Any, read: Any) -> None:
     cache = cached()
-    before = len(read(cache).pages)
-    page = next(page for page in read(cache).pages if page.url.endswith("/plain"))
+    pages = read(cache).pages
+    page = next(page for page in pages if page.url.endswith("/plain"))
     entry = cache / page.origin.place
     (entry / "request_body").unlink()
     contents = read(cache)
-    assert len(contents.pages) == before - 1
-    assert [(problem.origin, "ended" in problem.reason) for problem in contents.problems] == [
-        (page.origin, True)
-    ]
+    assert len(contents.pages) == len(pages) - 1
+    (problem,) = contents.problems
+    assert (problem.origin, "ended" in problem.reason) == (page.origin, True)
     (entry / "response_body").unlink()
     assert read(cache).problems[0].reason == "response_body is missing"
 

@@ -30,20 +30,17 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress,
 AWKWARD = 'Line one\nline "two", with {braces} and [brackets] \\ and a backslash: café \U0001f600'
 
 
-def export(path: Path, kind: str, items: list[dict[str, Any]], **options: Any) -> None:
+def export(path: Path, kind: str, items: list[dict[str, Any]]) -> None:
     with path.open("wb") as file:
-        exporter = EXPORTERS[kind](file, **options)
+        exporter = EXPORTERS[kind](file)
         exporter.start_exporting()
         for item in items:
             exporter.export_item(item)
         exporter.finish_exporting()
 
 
-def items(text: Callable[..., str], count: int = 3) -> list[dict[str, Any]]:
-    return [
-        {"url": f"http://a.example/{n}", "title": f"T{n}", "text": f"{text(n)} {AWKWARD}"}
-        for n in range(count)
-    ]
+def items(text: Callable[..., str]) -> list[dict[str, Any]]:
+    return [{"url": f"http://a/{n}", "title": f"T{n}", "text": f"{text(n)} {AWKWARD}"} for n in range(3)]
 
 
 @pytest.mark.parametrize("packer", PACKERS)
@@ -71,12 +68,22 @@ def test_json_feed_that_a_second_crawl_appended_to(tmp_path: Path, read: Any, te
     assert (len(contents.pages), len(contents.problems)) == (5, 1)
 
 
+@pytest.fixture
+def page_of(tmp_path: Path, read: Any) -> Callable[[dict[str, Any]], Any]:
+    """``page_of(item)`` is the page that a feed of one item has."""
+
+    def page(item: dict[str, Any]) -> Any:
+        (tmp_path / "feed.jl").write_text(json.dumps(item) + "\n")
+        (found,) = read(tmp_path / "feed.jl").pages
+        return found
+
+    return page
+
+
 @pytest.mark.parametrize("name", ["text", "articleBody", "article_body", "extracted_text"])
-def test_fields_are_guessed_also_as_item_loaders_leave_them(name: str, tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "feed.jl"
+def test_fields_are_guessed_also_as_item_loaders_leave_them(name: str, page_of: Any) -> None:
     item = {"title": "no", name: ["one", "two"], "link": ["u"], "crawled_at": ["2024-05-06T07:08:09Z"]}
-    path.write_text(json.dumps(item) + "\n")
-    (page,) = read(path).pages
+    page = page_of(item)
     assert (page.url, page.text, page.fetched) == ("u", "one\ntwo", 1714979289.0)
 
 
@@ -91,10 +98,8 @@ def test_fields_are_guessed_also_as_item_loaders_leave_them(name: str, tmp_path:
         ("body", "Intro <b>bold</b>, <i>slanted</i>, <a href='/'>linked</a>.", True),
     ],
 )
-def test_html_is_told_from_text(name: str, content: str, is_html: bool, tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "feed.jl"
-    path.write_text(json.dumps({"url": "u", name: content}))
-    (page,) = read(path).pages
+def test_html_is_told_from_text(name: str, content: str, is_html: bool, page_of: Any) -> None:
+    page = page_of({"url": "u", name: content})
     expected = (None, content.encode(), "text/html; charset=utf-8") if is_html else (content, None, None)
     assert (page.text, page.body, page.content_type) == expected
 
@@ -107,10 +112,8 @@ def test_html_is_told_from_text(name: str, content: str, is_html: bool, tmp_path
         (-5, None), (True, None), ("nan", None), ("1e999", None),
     ],
 )  # fmt: skip
-def test_time_of_download(value: Any, seconds: float | None, tmp_path: Path, read: Any) -> None:
-    path = tmp_path / "feed.jl"
-    path.write_text(json.dumps({"url": "u", "text": "t", "timestamp": value}))
-    assert read(path).pages[0].fetched == seconds
+def test_time_of_download(value: Any, seconds: float | None, page_of: Any) -> None:
+    assert page_of({"url": "u", "text": "t", "timestamp": value}).fetched == seconds
 
 
 def test_broken_lines_are_told_and_skipped(tmp_path: Path, read: Any) -> None:

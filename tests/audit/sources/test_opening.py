@@ -41,48 +41,38 @@ def test_kind_of_a_file(name: str, content: bytes, kind: str, tmp_path: Path) ->
     assert find_sources([path]) == [Input(str(path), kind)]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.txt", b"words"),
-        ("b.xml", b'<?xml version="1.0"?>\n<items><item><title>words</title></item></items>'),
-        ("feed.xml", b'\xef\xbb\xbf<?xml version="1.0"?><rss><channel><title>words</title></channel></rss>'),
-        ("atom", b'<?xml-stylesheet href="a"?><feed><title>words</title></feed>'),
-        ("a.csv", b"url,text\n"),
-    ],
-)
-def test_unknown_kind(name: str, content: bytes, tmp_path: Path, read: Any) -> None:
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(SourceUnavailable, match=r"of no known kind: unpack it, or name feeds \(\.jl"):
-        read(tmp_path / name)
-
-
 def test_what_is_no_source(tmp_path: Path, read: Any) -> None:
     os.mkfifo(tmp_path / "pipe")
     Detector.open(tmp_path / "seen").close()
-    for name, why in (
-        ("none.jl", "does not exist: check the path"), ("*.jl", "check the pattern"),
-        ("pipe", "neither a file nor a directory"), ("seen", "is an index"),
-    ):  # fmt: skip
+    found = {
+        "none.jl": "does not exist: check the path", "*.jl": "check the pattern", "seen": "is an index",
+        "pipe": "neither a file nor a directory",
+    }  # fmt: skip
+    files = {
+        "a.txt": b"words",
+        "b.xml": b'<?xml version="1.0"?>\n<items><item><title>words</title></item></items>',
+        "feed.xml": b'\xef\xbb\xbf<?xml version="1.0"?><rss><channel><title>words</title></channel></rss>',
+        "atom": b'<?xml-stylesheet href="a"?><feed><title>words</title></feed>',
+        "a.csv": b"url,text\n",
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+        found[name] = r"of no known kind: unpack it, or name feeds \(\.jl"
+    for name, why in found.items():
         with pytest.raises(SourceUnavailable, match=why):
             read(str(tmp_path / name))
 
 
-def fill(folder: Path, html: Any) -> None:
-    (folder / "sub/deep").mkdir(parents=True)
-    (folder / "b.html").write_bytes(html(1))
-    (folder / "a.html.gz").write_bytes(gzip.compress(html(2)))
-    (folder / "empty.html").write_bytes(b" \n")
-    (folder / "sub/z.jl").write_bytes(ITEM)
-    (folder / "sub/deep/page?x=1").write_bytes(html(3))
-    (folder / "style.css").write_bytes(b"p { color: red }")
-    (folder / "package.json").write_bytes(b'{"name": "x"}')
-    write_warc(folder / "sub/c.warc.gz", [record("response", "http://a/", http(html(4)))])
-
-
 def test_folder(tmp_path: Path, html: Any, read: Any) -> None:
     folder = tmp_path / "pages"
-    fill(folder, html)
+    (folder / "sub/deep").mkdir(parents=True)
+    files = {
+        "b.html": html(1), "a.html.gz": gzip.compress(html(2)), "empty.html": b" \n", "sub/z.jl": ITEM,
+        "sub/deep/page?x=1": html(3), "style.css": b"p { color: red }", "package.json": b'{"name": "x"}',
+    }  # fmt: skip
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    write_warc(folder / "sub/c.warc.gz", [record("response", "http://a/", http(html(4)))])
     contents = read(folder)
     uri = folder.as_uri()
     assert contents.urls == [

@@ -62,13 +62,9 @@ def make(folder: Path, text: Any, html: Any) -> dict[str, File]:
     return files
 
 
-NAMES = [
-    "feed.jl", "feed.json", "feed.jl.gz", "feed.jl.bz2", "a.warc", "a.warc.gz",
-    "a.parquet",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", ["feed.jl", "feed.json", "feed.jl.gz", "feed.jl.bz2", "a.warc", "a.warc.gz", "a.parquet"]
+)
 def test_file_cut_at_every_tenth_byte(name: str, tmp_path: Path, text: Any, html: Any, read: Any) -> None:
     source = tmp_path / "whole"
     source.mkdir()

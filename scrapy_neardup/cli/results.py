@@ -1,0 +1,163 @@
+"""Commands that read what audits have written: ``changes``, ``evaluate``, ``rules`` and ``stories``."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from scrapy_neardup.errors import ConfigurationError
+
+from .output import RegularFile, json_option, print_json, print_line, print_table
+from .settings import read_assignments, set_option
+
+_directory = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("old", type=_directory)
+@click.argument("new", type=_directory)
+@json_option
+def changes(old: Path, new: Path, as_json: bool) -> None:
+    """List the pages that are new, gone, or changed since an earlier audit.
+
+    OLD and NEW are directories that audits have written. Of a page that has changed the numbers of
+    paragraphs added, removed and kept are shown. With --json each page is a line, also an unchanged one.
+    """
+    from scrapy_neardup.audit.changes import changed_pages
+
+    rows, counts = [], Counter[str]()
+    for page in changed_pages(old, new):
+        counts[page["change"]] += 1
+        if as_json:
+            click.echo(json.dumps(page))
+        elif page["change"] != "unchanged":
+            sizes = (str(len(page[each])) if each in page else "" for each in ("added", "removed", "kept"))
+            rows.append((page["change"], page["url"], *sizes))
+    if not as_json:
+        title = ", ".join(f"{counts[each]:,} {each}" for each in ("new", "gone", "changed", "unchanged"))
+        print_table(title, ["", "page", "added", "removed", "kept"], rows)
+
+
+@click.command()
+@click.argument("pairs", type=RegularFile())
+@click.argument("audit", type=_directory)
+@set_option
+@click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Show the N most wrong pairs.")
+@json_option
+def evaluate(pairs: Path, audit: Path, assignments: tuple[str, ...], worst: int, as_json: bool) -> None:
+    """Judge labelled pairs of pages as a crawl would, and score the result.
+
+    PAIRS is a table with a header line, separated by tabs: id1, id2, label and, if you like, kind. Labels: 3
+    the same text, 2 a near-duplicate, 0 different; 1 (partly shared) and empty (unsure) are shown, not
+    scored. An id is the URL of a page, or its identifier, as pages.jsonl has it.
+
+    AUDIT is the directory that an audit of these pages has written: its texts are signed anew, with its
+    settings and what --set changes.
+
+    Each pair is judged in both orders, with only the page that came first stored. A page that has much more
+    than the stored one is no copy of it, so fewer are found where the shorter came first.
+    """
+    from scrapy_neardup.audit import evaluate as on
+    from scrapy_neardup.audit.explaining import judge_documents
+
+    labelled, given = on.read_pairs(pairs), read_assignments(assignments)
+    if {"extractor", "include_area", "exclude_area"} & given.keys():
+        raise ConfigurationError("The texts are those of the audit: audit again for other ones.")
+    names, documents, options = on.audited_documents(audit, {*labelled.id1, *labelled.id2})
+    judge, sides = judge_documents(documents, replace(options, **given)), on.rows_of(labelled, names)
+    orders = on.judge_orders(judge, *sides)
+    facts = on.score(labelled, orders) | {"worst": on.worst(labelled, orders, judge, *sides, worst)}
+    if as_json:
+        print_json({"settings": dict(each.split("=", 1) for each in assignments), **facts})
+        return
+    shares = [
+        (label or "-", kind, n, *(f"{each / n:.3f}" for each in found))
+        for label, kind, n, *found in (row.values() for row in facts["by_kind"])
+    ]
+    print_table(f"{pairs}: judged duplicate", ["label", "kind", "pairs", *orders._fields], shares)
+    figures = (f"{name} {facts[name]:.3f}" for name in ("precision", "recall", "f1"))
+    print_line(f"Labels 3 and 2 against 0: {', '.join(figures)}")
+    if facts["worst"]:
+        print_table("The most wrong pairs", [*facts["worst"][0]], [row.values() for row in facts["worst"]])
+
+
+@click.command()
+@click.argument("audit", type=_directory)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["neardup", "duplicate-url-discarder", "regex"]),
+    default="neardup",
+    show_default=True,
+    help="For NEARDUP_RULES, for DUD_LOAD_RULE_PATHS, or lines of pattern and replacement.",
+)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the rules to this file.")
+@click.option(
+    "--min-precision",
+    type=click.FloatRange(0.5, 1, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Least share of copies among pages that a rule joins, a lower bound: 0.95 asks for 52 pages.",
+)
+def rules(audit: Path, form: str, out: Path | None, min_precision: float) -> None:
+    """Find what in URLs never changes the page.
+
+    AUDIT is the directory of an audit. Found are parameters, words in paths (print, amp, index.html),
+    slashes, letter case, www and https. No rule joins pages that are known to be different.
+    """
+    from scrapy_neardup.audit.rules import find_rules, for_discarder, read_pages
+
+    rows = read_pages(audit)
+    if form == "duplicate-url-discarder":
+        found = [*for_discarder(rows, min_precision)]
+    else:
+        found = [(rule, rule.facts()) for rule in find_rules(rows, min_precision)]
+    if not found:
+        click.echo("No rule: no edit of URLs joins pages often enough (--min-precision).", err=True)
+    if form == "regex":
+        text = "".join(f"{rule.pattern}\t{rule.edit.to}\n" for rule, _ in found)
+    else:
+        text = json.dumps([written for _, written in found], indent=2) + "\n"
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    out.write_text(text, "utf-8")
+    shown = [
+        (each.what, ", ".join(each.scope), each.support, each.urls, round(each.precision, 4),
+         " ".join(each.examples[0]))
+        for each, _ in found
+    ]  # fmt: skip
+    print_table(str(out), ["rule", "where", "pages", "URLs", "precision", "such as"], shown)
+
+
+@click.command()
+@click.argument("audit", type=_directory)
+@click.option(
+    "--sources", type=click.IntRange(1), default=2, show_default=True, help="Least hosts of a story."
+)
+@json_option
+def stories(audit: Path, sources: int, as_json: bool) -> None:
+    """Show what several sources have told: who was first, who copied it when, and what says more.
+
+    AUDIT is the directory that an audit has written; stories.html there gets pictures of the stories. With
+    --json each story is a line.
+    """
+    from scrapy_neardup.audit.output.stories import read_stories, write_stories
+
+    found = read_stories(audit, sources)
+    write_stories(audit / "stories.html", found)
+    if as_json:
+        for story in found:
+            click.echo(json.dumps(story))
+        return
+    rows = [
+        (each["first_seen"] or "unknown", each["sources"][0], each["title"] or each["copies"][0]["url"],
+         *(f"{len(each[name]):,}" for name in ("sources", "copies", "fuller")))
+        for each in found[:20]
+    ]  # fmt: skip
+    print_table(f"{len(found):,} stories", ["first seen", "by", "title", "sources", "pages", "fuller"], rows)
+    print_line(f"Open {audit / 'stories.html'} in a browser.")
