@@ -75,15 +75,15 @@ def in_one_document(html: str) -> str:
 
 
 def parsed(html: str, *, huge_tree: bool = False) -> _Element | None:
-    """Return the root of a page; None if it has no element.
-
-    *huge_tree* reads elements below 255 others and texts of more than 10 MB, too.
-    """
+    """Return the root of a page as `parsed_whole` does."""
     return parsed_whole(html, huge_tree=huge_tree)[0]
 
 
 def parsed_whole(html: str, *, huge_tree: bool = False) -> tuple[_Element | None, bool]:
-    """Return the root of a page as `parsed` does, and whether that is all of the page."""
+    """Return the root of a page, None if it has no element, and whether that is all of the page.
+
+    *huge_tree* reads elements below 255 others and texts of more than 10 MB, too.
+    """
     html = _MAYBE_LONG.sub(lambda tag: _LONG.sub(r"<\1>", tag[0]), html)
     # What libxml2 is told is the encoding counts more than what the page says. Of text, lxml refuses that of
     # a page that begins with an XML declaration, and takes quadratic time to look for one.

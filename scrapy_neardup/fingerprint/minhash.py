@@ -1,9 +1,6 @@
 """Fair samples of a text's shingles, MinHash with n hash functions and bottom-k with one; and LSH banding.
 
-MinHash: Broder, Charikar, Frieze and Mitzenmacher (STOC 1998), by bijections of 64 bits. Bottom-k: Cohen and
-Kaplan (PODC 2007), with the hashes of shingles as they are. Bands: Leskovec, Rajaraman and Ullman, "Mining of
-Massive Datasets", 3.4. Super-shingles are bands of which more than one must agree: Broder (CPM 2000);
-Fetterly, Manasse and Najork (LA-WEB 2003).
+Super-shingles are bands of which more than one must agree. docs/schemes.md has the sources.
 """
 
 from __future__ import annotations

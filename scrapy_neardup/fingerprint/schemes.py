@@ -208,15 +208,11 @@ class MinHashBands(Banded):
         return components.astype("<u4").tobytes()
 
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
-        return super().agrees(pairs) & (self.similarity(pairs) >= self.threshold)
-
-    def similarity(self, pairs: Pairs) -> NDArray[np.float64]:
-        """Estimate the Jaccard similarity of each pair; float64[n]."""
         share: NDArray[np.float64] = np.mean(pairs.a["components"] == pairs.b["components"], axis=-1)
-        return share
+        return super().agrees(pairs) & (share >= self.threshold)
 
 
-class BottomK(MinHashBands):
+class BottomK(Banded):
     """Texts whose bottom-k samples are similar, and share a band of a MinHash of the sample."""
 
     name = "bottomk"
@@ -228,8 +224,9 @@ class BottomK(MinHashBands):
     def kept(self, sample: NDArray[np.uint64], components: NDArray[np.uint64]) -> bytes:
         return sample.astype("<u8").tobytes()
 
-    def similarity(self, pairs: Pairs) -> NDArray[np.float64]:
-        return bottom_k_jaccard(pairs.a["components"], np.atleast_2d(pairs.b["components"]))
+    def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
+        share = bottom_k_jaccard(pairs.a["components"], np.atleast_2d(pairs.b["components"]))
+        return super().agrees(pairs) & (share >= self.threshold)
 
 
 SCHEMES: dict[str, type[Scheme]] = {

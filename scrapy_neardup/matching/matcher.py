@@ -100,14 +100,11 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True)
 class Matcher:
-    """Compares documents.
-
-    The *scheme* says which ones are candidates. Candidates have to be much alike, too, unless *verified* is
-    off. Texts of fewer than *min_tokens* tokens are not judged.
-    """
+    """Compares documents: the *scheme* says which are candidates; these are to be alike if *verified*."""
 
     scheme: Scheme
     verified: bool = DetectionOptions.verified
+    #: Shorter texts are not judged.
     min_tokens: int = DetectionOptions.min_tokens
 
     @cached_property

@@ -1,8 +1,7 @@
-"""The rules: which candidates are near-duplicates, by what their two signatures say of each other.
+"""The rules: two texts are alike by one of `likenesses`, and the new one repeats the stored by all `demands`.
 
-Two texts are alike by one of the rules of `likenesses`. The new one repeats the stored one if all rules of
-`demands` hold, too: it brings next to nothing that the stored one lacks. Each number names what pays on it in
-docs/quality.md: a set, a label and a column, or a test of pages that were lost. J is the Jaccard similarity.
+Each number names what pays on it in docs/quality.md: a set, a label and a column, or a test of pages that
+were lost. J is the Jaccard similarity.
 """
 
 from __future__ import annotations
