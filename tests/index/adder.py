@@ -30,7 +30,7 @@ def add(path: Path, number: int, log: Path, *, slow_merge: bool = False) -> None
     def stall(environment: Environment, items: Iterable[Item]) -> Iterator[None]:
         """Stop for good after the first values of the second run."""
         some = [*items]
-        if index._memtable.snapshot.state.runs and some[-1][2] is not None:
+        if index._memtable.snapshot.state.runs and some[-1][0] == "runs" and some[-1][2]:
             for _ in write(environment, some[-1:]):
                 say("merging", 0)
                 time.sleep(60)
