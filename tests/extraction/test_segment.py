@@ -246,10 +246,10 @@ def test_a_crafted_page_takes_linear_time_and_a_second_a_megabyte_at_most(unit: 
         return time.process_time() - started
 
     seconds(1000)
-    large = min(seconds(200_000) for _ in range(2))
-    assert large < 0.8  # .03 to .2 s, more on a busy machine; Trafilatura takes up to 2
+    large = min(seconds(400_000) for _ in range(2))  # so large that no unit is left to Trafilatura
+    assert large < 0.8  # .05 to .4 s; Trafilatura takes up to 6
     # Quadratic time would be 64 times as much.
-    assert large < 25 * max(seconds(25_000), 0.01)
+    assert large < 25 * max(seconds(50_000), 0.02)
 
 
 @pytest.mark.slow
