@@ -78,18 +78,14 @@ def name_pages(
         of_site = common.get(site, _NONE)
         of_release = of_folders.get((site, folder), _NONE) - everywhere.get(site, _NONE) if folder else _NONE
         chosen = head if title and all_words(title) <= of_site and not all_words(head) <= of_site else title
-        names.own.append(_name(chosen, of_site | of_release))
-        names.head.append(_name(head, of_site | of_release))
+        for own, each in ((names.own, chosen), (names.head, head)):
+            own.append(" ".join(sorted(all_words(each) - of_site - of_release)))
         every = _WORD.findall(chosen)
         kept = [word for word in every if word.casefold() not in of_release]
         shown = " ".join(kept) if kept and len(kept) < len(every) else chosen
         if shown != title:
             instead[row] = shown
     return names, instead
-
-
-def _name(title: str, without: Words) -> str:
-    return " ".join(sorted(all_words(title) - without))
 
 
 def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Words]:

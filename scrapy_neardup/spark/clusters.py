@@ -1,10 +1,4 @@
-"""Components of pages, their order of preference, and clusters, each component by the audit's own code.
-
-The components of a graph of pairs that no machine holds are found in few rounds, after Kiveris, Lattanzi,
-Mirrokni, Rastogi and Vassilvitskii, "Connected Components in MapReduce and Beyond" (SoCC 2014): every round
-hangs the larger neighbours of each page, then the smaller ones, on the least of them. A graph of n pages
-becomes stars in O(log² n) rounds; of real crawls, whose components are small, in a few.
-"""
+"""Components of pages, their order of preference, and clusters, each component by the audit's own code."""
 
 from __future__ import annotations
 
@@ -41,7 +35,8 @@ ALONE = 1 << 20
 def connected(edges: DataFrame, space: Workspace) -> DataFrame:
     """Keep the least page that each page with *edges* is connected with: ``row`` and ``component``.
 
-    *edges* have the columns ``a`` and ``b``, in any order. Up to `ALONE` of them are left to one task.
+    *edges* have the columns ``a`` and ``b``, in any order. Of more than `ALONE` every round hangs the larger
+    neighbours of each page, then the smaller ones, on the least of them, until all are stars (docs/scale.md).
     """
     if edges.count() <= ALONE:
         return space.keep(

@@ -42,7 +42,7 @@ _KINDS = {
 
 def column_names(columns: str) -> tuple[str, ...]:
     """Return the names of *columns* as Spark writes them: ``name type, name type``."""
-    return tuple(part.split()[0] for part in columns.split(", "))
+    return (*schema_of(columns).names,)
 
 
 def schema_of(columns: str) -> pa.Schema:

@@ -1,7 +1,6 @@
 """Pages: read and signed on the executors, in an order that does not depend on the run, with names.
 
-Each rule is the audit's own. Those of `audit.names` and `audit.boilerplate` look at the pages of a site: they
-come into one task, without their texts.
+Rules that look at the pages of a site have these in one task, without their texts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Pairs of pages: those that share a key or have near fingerprints, and how they are judged.
-
-The rules that bound a flood of like pages are those of `audit.pairs`. They name the first page of a
-group, by row, so it makes no difference where its members are.
-"""
+"""Pairs of pages: those that share a key or have near fingerprints, and how they are judged."""
 
 from __future__ import annotations
 

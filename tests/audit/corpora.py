@@ -56,9 +56,8 @@ def crawl(stories: int = 30) -> list[dict[str, Any]]:
         if number % 5 == 0:
             pages.append({"url": f"https://d.example/cut/{number}", "text": edited(story, 20, number)})
     pages += [{"url": f"https://t.example/{n}", "text": template(0, n)} for n in range(8)]
-    wall = "Please log in to continue reading. Already a subscriber? Sign in to your account. " + text(
-        "wall", 40
-    )
+    said = "Please log in to continue reading. Already a subscriber? Sign in to your account. "
+    wall = said + text("wall", 40)
     pages += [{"url": f"https://a.example/login{n}", "text": wall} for n in range(2)]
     pages.append({"url": "https://a.example/short", "text": "too short to be judged"})
     pages.append({"url": "https://a.example/1#top", "text": text(1)})

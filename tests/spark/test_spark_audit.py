@@ -338,11 +338,7 @@ def crawl(seed: int, stories: int = 24) -> list[dict[str, Any]]:
 
 
 def _html(seed: int, number: int) -> str:
-    head = [
-        '<meta name="robots" content="noindex">',
-        '<link rel="canonical" href="https://h2.example/">',
-        "",
-        "",
-    ]
+    said = ('<meta name="robots" content="noindex">', '<link rel="canonical" href="https://h2.example/">')
+    head = said[number] if number < len(said) else ""
     story = text((seed, "html"), 200)
-    return f"<html><head><title>A page</title>{head[number]}</head><body><article><p>{story}.</p></article>"
+    return f"<html><head><title>A page</title>{head}</head><body><article><p>{story}.</p></article>"

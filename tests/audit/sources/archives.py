@@ -31,10 +31,8 @@ def record(kind: str, url: str, block: bytes, length: int | None = None, **heade
 
 
 def http(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
-    fields = {
-        "Content-Type": "text/html",
-        **{name.replace("_", "-"): value for name, value in headers.items()},
-    }
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    fields = {"Content-Type": "text/html"} | given
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value)
     return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body
 

@@ -82,8 +82,8 @@ def page_of(tmp_path: Path, read: Any) -> Callable[[dict[str, Any]], Any]:
 
 @pytest.mark.parametrize("name", ["text", "articleBody", "article_body", "extracted_text"])
 def test_fields_are_guessed_also_as_item_loaders_leave_them(name: str, page_of: Any) -> None:
-    item = {"title": "no", name: ["one", "two"], "link": ["u"], "crawled_at": ["2024-05-06T07:08:09Z"]}
-    page = page_of(item)
+    times = {"crawled_at": ["2024-05-06T07:08:09Z"]}
+    page = page_of({"title": "no", name: ["one", "two"], "link": ["u"], **times})
     assert (page.url, page.text, page.fetched) == ("u", "one\ntwo", 1714979289.0)
 
 
