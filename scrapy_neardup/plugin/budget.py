@@ -216,10 +216,9 @@ class Budget:
         asked, due = self._asked.get((name, deferred), (1, 1))
         sent = asked >= due and not (deferred and story)
         rarer = 4 if meta[LINK_KEY] == "again" else 5 * SAMPLE
-        gap = sent and random.randrange(
-            1, 2 * max(SAMPLE, asked // rarer)
-        )  # 20 on average, in no site's step
-        self._asked[name, deferred] = (asked + 1, due + gap)
+        if sent:  # the next one is due after 20 on average, in no site's step
+            due += random.randrange(1, 2 * max(SAMPLE, asked // rarer))
+        self._asked[name, deferred] = (asked + 1, due)
         self._note(key, twins, story if deferred and not sent else b"")
         return None if sent else f"the last {self._shapes[name][0]} pages of {name} brought nothing new"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import run_in_thread
 
+from scrapy_neardup.fingerprint import simhash
 from scrapy_neardup.matching.items import fields_of
 from scrapy_neardup.matching.records import filed_url
 
@@ -46,6 +47,9 @@ class NearDupPipeline(Component):
         super().__init__(crawler)
         if not self.extension.config.item_fields:
             raise NotConfigured
+        # Tables of characters are made for the first text that needs them, which takes up to .1 s.
+        for text in ("a", "é", "𝄞"):
+            simhash(text)
 
     async def process_item(self, item: Any) -> Any:
         _reservation.set(None)
