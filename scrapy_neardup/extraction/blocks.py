@@ -27,8 +27,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: What lists of other articles are said to be within, see `Block.within`.
-LISTED = -1
+#: What lists of other articles, and blocks beside the main text, are said to be within, see `Block.within`.
+LISTED, BESIDE = -1, -2
 #: Where a link to the first page of a site leads: to a host, or up to a folder, or to the index of one.
 _HOME = regex.compile(
     r"(?:(?:https?:)?//[^/?#]*+)?+/?+(?:\.\.?+/)*+(?:\.\.?+|index\.\w++)?+(?:[?#].*+)?+",
@@ -44,6 +44,7 @@ _INLINE = _names(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt "
     "ruby s samp small span strike strong sub sup time tt u var wbr"
 )
+_MAINS = etree.XPath("descendant-or-self::*[self::main or @role='main']")
 # Elements that hold one paragraph.
 _PARAGRAPHS = _names("p blockquote")
 _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
@@ -114,6 +115,10 @@ class Layout:
         self.blocks: list[Block] = []
         #: Of each element, by its number, the greatest number of one within; its blocks follow each other.
         self._last = [sys.maxsize]
+        mains = _MAINS(body)
+        #: The element that the page says holds its main text, if it is one; and its number.
+        self._main = mains[0] if mains and len(_MAINS(mains[0])) == len(mains) else None
+        self._main_number = 0
         self._text: list[str] = []
         self._linked = 0
         #: Where the last link leads that was met, and that of the text that is being gathered.
@@ -144,9 +149,17 @@ class Layout:
         parents = [self.blocks[number].parent for number in numbers]
         low, high = min(parents), max(parents)
         holder = next(number for number in range(low, -1, -1) if self._last[number] >= high)
-        last = self._last[holder]
-        found = [number for number, block in enumerate(self.blocks) if holder <= block.parent <= last]
-        return range(found[0], found[-1] + 1)
+        return self._within(holder)
+
+    @property
+    def main(self) -> range:
+        """The numbers of the blocks that the page says are its main text; all, if it says nothing."""
+        return self._within(self._main_number)
+
+    def _within(self, element: int) -> range:
+        last = self._last[element]
+        found = [number for number, block in enumerate(self.blocks) if element <= block.parent <= last]
+        return range(found[0], found[-1] + 1) if found else range(0)
 
     def _start(self, element: _Element) -> None:
         tag = element.tag
@@ -181,6 +194,8 @@ class Layout:
         self._finish()
         opened = len(self._last)
         self._last.append(sys.maxsize)
+        if element is self._main:
+            self._main_number = opened
         region, number = self._path[-1][1:3] if self._path else ("", 0)
         if region in ("", "around"):
             own = region_of(element, element in self._over_headline)

@@ -18,7 +18,7 @@ import regex
 
 from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length, quoted_lines, stand_in
 
-from .blocks import LISTED, Layout
+from .blocks import BESIDE, LISTED, Layout
 from .libraries import Trafilatura, divided
 from .parsing import parsed, remove_no_text, titles, written
 
@@ -75,7 +75,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 20, {self._otherwise.identity}"
+        self.identity = f"segment 19, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         root = parsed(html)
@@ -94,6 +94,7 @@ class Segment:
         named = find_headline(blocks, names)  # a site may have one title for all of its pages
         first_level = [number for number, block in enumerate(blocks) if block.tag == "h1" and block.is_free]
         headline = first_level[0] if named is None and len(first_level) == 1 else named
+        _leave_out_beside(blocks, headline, layout.main)
         run = _best_run(blocks, headline)
         digests = _leave_out_digests(blocks, headline)
         if digests:
@@ -155,6 +156,19 @@ def _with_all_shown(text: MainText, blocks: Sequence[Block], part: float) -> Mai
     lines = dict.fromkeys((*(block.text for block in shown), *text.details.split("\n")))
     said = {*text.text.split("\n")}
     return text._replace(details="\n".join([line for line in lines if line not in said][:_DETAILS]))
+
+
+def _leave_out_beside(blocks: Sequence[Block], headline: int | None, main: range) -> None:
+    """Give a region to what stands beside the *main* text, as the page calls it, if that is most of all.
+
+    What stands between it and the headline above it is part of it.
+    """
+    within = _letters(_free(blocks[main.start : main.stop]))
+    if within >= max(ARTICLE, _letters(_free(blocks)) / 2):
+        begin = main.start if headline is None else min(main.start, headline)
+        for block in (*blocks[:begin], *blocks[main.stop :]):
+            if not block.region:
+                block.region, block.within = "around", BESIDE
 
 
 def _give_back_article(blocks: Sequence[Block]) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import unicodedata
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given
@@ -24,7 +25,11 @@ from tests.examples import examples
 
 from .hostile import ENGLISH
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 LATIN = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
+HAN = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生"
 TITLE = "The harbour stays open all summer"
 
 segment = Segment()
@@ -199,6 +204,32 @@ def test_without_an_article_another_extractor_answers_and_the_title_stays() -> N
     assert found.title == TITLE
     assert segment(page("<div id=root></div><script>var text</script>"), None) is None
     assert segment("", None) is None
+
+
+def lyrics(dice: random.Random) -> str:
+    lines = "<br>".join(sentence(dice, 6)[:-1] for _ in range(40))
+    return f"<article><p>{lines}</p></article><div class=footer>{marked(LEGAL)}</div>"
+
+
+def few_letters(dice: random.Random) -> str:
+    lines = "".join(f"<p>{sentence(dice, 9)[:-1]}</p>" for _ in range(6))
+    return f"<div>{lines}</div><footer>{marked(LEGAL)}</footer>"
+
+
+def without_stops(dice: random.Random) -> str:
+    lines = "<br>".join("".join(dice.choices(HAN, k=15)) for _ in range(20))
+    return f"<div>{lines}</div><div class=footer>{marked(LEGAL)}</div>"
+
+
+def many_items(dice: random.Random) -> str:
+    return marked(LEGAL) + "".join(f"<p>{sentence(dice, 9)[:-1]}</p>" for _ in range(60))
+
+
+@pytest.mark.parametrize("body", [lyrics, few_letters, without_stops, many_items])
+def test_what_all_pages_of_a_site_have_is_never_all_of_the_text(body: Callable[[random.Random], str]) -> None:
+    told_apart(
+        *(extracted(f"<html><body>{body(random.Random(number))}</body></html>") for number in range(3))
+    )
 
 
 WORDS = st.sampled_from(
@@ -465,10 +496,21 @@ def test_pages_of_lines_alone_are_told_apart_by_a_few_of_them() -> None:
         assert detector.check(notice(name, "File"), "https://town.example/print").is_duplicate
 
 
-def test_lines_are_of_the_element_that_holds_headline_and_text() -> None:
+@pytest.mark.parametrize(
+    "main",
+    [
+        f"<section>{ARTICLE}<p>In stock: 4, 17.90 EUR</p></section>",
+        f"<h1>{TITLE}</h1><p>{OTHER[0]}</p><main>{marked(OWN)}<p>In stock: 4, 17.90 EUR</p></main>",
+    ],
+)
+def test_lines_are_of_the_element_that_holds_headline_and_text_or_is_called_main(main: str) -> None:
     beside = "<div>" + "".join(f"<p>Deal {number} of the day</p>" for number in range(20)) + "</div>"
-    main = f"<section>{ARTICLE}<p>In stock: 4, 17.90 EUR</p></section>"
     found = extracted(page(f"{beside}{main}{beside}"))
     assert OWN[0] in found.text
+    assert (OTHER[0] in found.text) == (OTHER[0] in main)
     assert "17.90" in found.details
     assert "Deal" not in found.shown
+
+
+def test_an_article_beside_what_is_called_main_is_found() -> None:
+    assert OWN[0] in extracted(page(f"<main><p>{OTHER[0]}</p></main>{ARTICLE}")).text

@@ -81,7 +81,7 @@ async def test_nothing_fails(crawl_five):
         (ItemNotes, "describe", "error/output"),
         (Reservations, "confirm", "error/settle"),
         (reservations, "_flush_feeds", "error/flush"),
-        (pipeline, "ItemAdapter", "error/item"),
+        (pipeline, "fields_of", "error/item"),
     ],
 )
 async def test_injected(crawl_five, monkeypatch, target, method, stat):

@@ -161,7 +161,7 @@ FIELDS = ("url", "title", "price")
         dict,
         dataclasses.make_dataclass("Thing", FIELDS),
         attrs.make_class("Thing", FIELDS),
-        pydantic.create_model("Thing", **dict.fromkeys(FIELDS, str)),
+        pydantic.create_model("Thing", **dict.fromkeys(FIELDS, (str, ...))),
         type("Thing", (scrapy.Item,), {name: scrapy.Field() for name in FIELDS}),
     ],
     ids=["dict", "dataclass", "attrs", "pydantic", "scrapy.Item"],
