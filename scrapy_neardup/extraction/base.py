@@ -54,7 +54,7 @@ class Page:
 
     @property
     def glance(self) -> tuple[object, ...]:
-        """Equal if `digest` is; of a large page it is had in a twentieth of the time."""
+        """Equal if `digest` is, and had without reading all of a large page."""
         return len(self.body), self.body[:: 1 + len(self.body) // _LOOKED_AT], self.content_type, self.is_text
 
     @property

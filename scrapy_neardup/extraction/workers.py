@@ -58,7 +58,7 @@ class Worker:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        # Made once: `Connection.poll` makes one for each call, in three times as long.
+        # Made once: `Connection.poll` makes one for each call, which takes most of its time.
         self._answers = select.poll()
         self._answers.register(connection, select.POLLIN)
         self._lock = Lock()

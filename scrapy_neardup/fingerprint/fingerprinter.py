@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -25,7 +25,6 @@ from .values import FIGURES, NUMBERS, TITLE, WORDS, figures, pack, titles, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
 
 #: Characters of the texts that are signed together. With fewer, calls cost more; with more, caches overflow.
 _GROUP = 1 << 17
@@ -161,6 +160,12 @@ def _checked(text: str | MainText) -> MainText:
     return checked
 
 
+#: Remembered, because to load a segmenter takes long.
+_fingerprinter = lru_cache(maxsize=8)(Fingerprinter)
+
+
 def simhash(text: str, features: Features = _DEFAULT, seed: int = 0) -> int:
     """Return the 64-bit fingerprint of a text. Those of near-duplicates differ in few bits, see `hamming`."""
-    return Fingerprinter(features, seed).signature(text).fingerprint
+    require_type("What a fingerprint is made of", features, Features, "a Features")
+    require_whole("A seed", seed, 0, MOST_SEEDS)
+    return _fingerprinter(features, seed).signature(text).fingerprint

@@ -1,6 +1,7 @@
 """Fair samples of a text's shingles, MinHash with n hash functions and bottom-k with one; and LSH banding.
 
-Super-shingles are bands of which more than one must agree. docs/schemes.md has the sources.
+MinHash: Broder et al. (STOC 1998). Bottom-k: Cohen and Kaplan (PODC 2007). Bands: Leskovec et al., "Mining of
+Massive Datasets", 3.4. Super-shingles, bands of which several must agree: Broder (CPM 2000).
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ _RUN, _RUNS = re.compile(r"\d+|[a-z]+", re.IGNORECASE), 4
 #: The keys of what this package says of a page; fields of that begin with its name.
 _OWN = {"url", "kind", "distance", "similarity", "policy"}
 #: What is packed of a field: the hash of its name, its length, and its value. That is a hash of this many
-#: bytes, perhaps one of the site's name behind a title or a part of one of its amount; or a text, whose
-#: length is another one.
+#: bytes, perhaps one of the site's name behind a title, or parts of those of its amount and its unit; or a
+#: text, whose length is another one.
 _FIELD, _HASH, _TEXT = struct.Struct("<HB"), 4, struct.Struct("<QIB")
 _COUNTED, _UNIT = _HASH + 2, 3
 #: Number of items in a note that stands for more than are described.

@@ -18,7 +18,7 @@ from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
 from .records import DIGEST, HIDDEN, OWN, TEMPLATE, URL, shingles_a_token
-from .rules import LEAST_JACCARD, TOKENS_A_VALUE, Evidence, Findings, beyond_chance, verify
+from .rules import TOKENS_A_VALUE, Evidence, Findings, beyond_chance, verify
 from .sites import UNKNOWN
 
 if TYPE_CHECKING:
@@ -138,8 +138,8 @@ class Matcher:
         )
         agrees = self.scheme.agrees(Pairs(distance, shared, new, stored)) & visible
         candidate = agrees & (stored["flags"] & TEMPLATE == 0)
-        found = Findings(candidate & (not self.verified), *np.zeros((3, *candidate.shape), bool))
-        if self.verified and (agrees & ~exact & (jaccard >= LEAST_JACCARD)).any():
+        found = Findings(candidate, *np.zeros((3, *candidate.shape), bool))
+        if self.verified:
             found = verify(_evidence(new, stored, jaccard, containment))
         return Judgement(
             exact,

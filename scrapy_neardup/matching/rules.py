@@ -35,8 +35,6 @@ ELSEWHERE, ELSEWHERE_REBATE = 0.5, 0.1
 #: (derived_syndication_multi, 2).
 ELSEWHERE_CONTAINED, ELSEWHERE_JACCARD = 0.75, 0.25
 TITLED_CONTAINED, TITLED = 0.6, 4
-#: No texts are alike whose J is lower.
-LEAST_JACCARD = min(*JACCARDS, CONTAINED_JACCARD, BRIEF_JACCARD, ELSEWHERE, ELSEWHERE_JACCARD)
 #: A text of so many tokens may have one number substituted, rounded, and twice as many if it is contained
 #: (senate_press, 2); on two sites half of its numbers may be others (derived_syndication, 2).
 TOKENS_A_NUMBER, ELSEWHERE_NUMBERS = 300, 0.5
@@ -195,11 +193,8 @@ def beyond_chance(
     that repeats its runs more.
     """
     shares = shingles / np.maximum(tokens - (_RUN - 1), 1)
-    told = shares.min(axis=0) >= LISTS
-    if told.all():  # as most are
-        return np.asarray(told)
     allowed = (shingles / np.interp(-shares, -_SHARES, _HELD)).min(axis=0)
     one, other = np.minimum(shingles / allowed, 1)
     by_chance = one * other / (one + other - one * other)
     asked = by_chance + BEYOND_CHANCE + BEYOND_CHANCE_RUNS / np.maximum(shingles.min(axis=0), 1)
-    return np.asarray(told | (jaccard >= asked))
+    return np.asarray((shares.min(axis=0) >= LISTS) | (jaccard >= asked))

@@ -186,7 +186,8 @@ class Budget:
             self._shapes.clear()
         run, before, made = self._shapes.get(name, (0, 0, 0))
         if new:  # a shape is closed again soon if fewer than one in twenty are new
-            self._shapes[name] = 0 if name[0] == "=" else 3 * min(run, COPIES) // 5, before + run, made + 1
+            left = 0 if name[0] == "=" else 3 * min(run, COPIES) // 5
+            self._shapes[name] = left, before + run, made + 1
             self._asked = {key: asked for key, asked in self._asked.items() if key[0] != name}
         else:
             self._shapes[name] = run + 1, before, made

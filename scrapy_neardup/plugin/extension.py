@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
@@ -90,7 +90,8 @@ class NearDupExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension, wrong = None, cast("NearDupError | None", None)
+        extension: Self | None = None
+        wrong: NearDupError | None = None
         try:
             extension = cls(crawler) if _is_crawl(crawler) and is_enabled(crawler.settings) else None
         except NotConfigured as error:

@@ -26,10 +26,10 @@ def require_spark() -> None:
     try:
         release = version("pyspark")
     except PackageNotFoundError:
-        release = "0, not installed"
-    if int(release.partition(".")[0].partition(",")[0]) < _LEAST:
-        remedy = "run `pip install 'scrapy-neardup[spark]'`."
-        raise DependencyUnavailable(f"An audit on Spark needs PySpark {_LEAST}, not {release}: {remedy}")
+        release = ""
+    if not release or int(release.partition(".")[0]) < _LEAST:
+        remedy = f"not {release or 'none'}: run `pip install 'scrapy-neardup[spark]'`."
+        raise DependencyUnavailable(f"An audit on Spark needs PySpark {_LEAST}, {remedy}")
 
 
 def __getattr__(name: str) -> Any:
