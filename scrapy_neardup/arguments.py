@@ -82,7 +82,7 @@ def whole_numbers(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) ->
 
 def escaped(text: str) -> str:
     """Return *text* with each lone surrogate, which JSON may bring, written out, so that UTF-8 takes it."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _written(value: object) -> str:

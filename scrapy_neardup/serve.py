@@ -15,7 +15,6 @@ from hmac import compare_digest
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
-import numpy as np
 from anyio import fail_after
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -24,10 +23,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from .audit.pairs import PairJudge, compare_all
 from .errors import NearDupError
 from .extraction import Page
-from .matching.records import entries
 from .matching.sites import host_of
 
 if TYPE_CHECKING:
@@ -154,12 +151,6 @@ def application(detector: Detector, workers: Workers, *, most_bytes: int, token:
         await asyncio.to_thread(detector.flush)
         return {"forgotten": count}
 
-    @app.post("/pairs")
-    async def pairs(documents: Documents) -> list[Answer]:
-        """Find pairs among these documents, whatever is stored, and those that cannot be judged."""
-        found = [(each.url, await extracted(each)) for each in documents]
-        return await asyncio.to_thread(_pairs, detector, found)
-
     @app.get("/metrics")
     def metrics() -> Response:
         """Say how the service is, as text for Prometheus."""
@@ -246,19 +237,3 @@ async def _failed(request: Request, error: Any) -> Response:
         return _refused(422, f"{'.'.join(map(str, first['loc']))}: {told}.")
     detail = getattr(error, "detail", "The log of the service says what has failed")
     return _refused(getattr(error, "status_code", 500), f"{detail}: /openapi.json says what can be asked.")
-
-
-def _pairs(detector: Detector, found: list[tuple[str, Extraction]]) -> list[Answer]:
-    """Return the pairs of documents, as verdicts on the later ones, and those without a signature."""
-    answers = [Answer(url=url, kind="unjudged", reason=each.reason) for url, each in found if each.reason]
-    urls = [url for url, each in found if each.signature is not None]
-    signatures = [each.signature for _, each in found if each.signature is not None]
-    fit = np.array([each.tokens >= detector.min_tokens and not each.wall for each in signatures], bool)
-    judge = PairJudge(entries(signatures, urls, detector.index.header), fit, detector.matcher)
-    a, b, compared = compare_all(judge)
-    for row in np.flatnonzero(compared.near).tolist():
-        answer = Answer(url=urls[b[row]], kind="exact" if compared.exact[row] else "near", duplicate=True)
-        answer.match, answer.distance = urls[a[row]], int(compared.distance[row])
-        answer.similarity = float(compared.similarity[row])
-        answers.append(answer)
-    return answers

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PAGE = (Path(__file__).parents[1] / "docs" / "service.md").read_text("utf-8")
 EXAMPLE = re.compile(r"^```sh\n(.*?)^```\n+```json\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-PATHS = {"/check", "/add", "/forget", "/pairs", "/metrics"}
+PATHS = {"/check", "/add", "/forget", "/metrics"}
 JSON = {"Content-Type": "application/json"}
 
 
@@ -104,16 +104,6 @@ def test_it_says_what_the_detector_says(client: httpx.Client) -> None:
     metrics = client.get("/metrics").text
     assert 'neardup_documents_total{kind="near",path="add"} 1.0' in metrics
     assert re.search(r'neardup_index{figure="documents"} [1-9]', metrics)
-
-
-def test_pairs_are_those_of_the_request(client: httpx.Client) -> None:
-    batch = [document(11), document(12), document(11, url="b"), document(12, url="c", text=text(12) + " end")]
-    answer = client.post("/pairs", json=[*batch, {"url": "d", "html": ""}]).json()
-    assert {(each["match"], each["url"], each["kind"]) for each in answer} == {
-        (batch[0]["url"], "b", "exact"),
-        (batch[1]["url"], "c", "near"),
-        (None, "d", "unjudged"),
-    }
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.arguments import require_path, require_type
+from scrapy_neardup.arguments import escaped, require_path, require_type
 from scrapy_neardup.errors import ConfigurationError
 
 from .boilerplate import leave_out_boilerplate
@@ -24,7 +24,7 @@ from .settings import VERSION, AuditOptions
 from .sources import find_sources
 from .sources.copying import copies, copy_without
 from .sources.records import Origin, SourceUnavailable
-from .store import FILE, Store, encodable
+from .store import FILE, Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ def audit(
                 if results.name_of(url) in names:
                     left_out[file].add(place)
             for each, copy in zip(inputs, copied, strict=True):
-                copy_without(each, copy, left_out[encodable(each.name)])
+                copy_without(each, copy, left_out[escaped(each.name)])
         return audited
     except BaseException:
         store.close()
@@ -152,7 +152,7 @@ def _compare(
     crawl, boilerplate = leave_out_boilerplate(crawl, store, settings)
     found = cluster(crawl, settings, advance)
     counts = Counter(crawl.roots)
-    read = tuple((each, counts[encodable(each.name)]) for each in inputs)
+    read = tuple((each, counts[escaped(each.name)]) for each in inputs)
     skipped = store.skipped() | ({"revisit_of_another_crawl": crawl.elsewhere} if crawl.elsewhere else {})
     problems = tuple(store.problems())
     return Audit(*found, settings, read, problems, skipped, tuple(boilerplate), store, crawl.ids)

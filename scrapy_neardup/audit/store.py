@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from scrapy_neardup.arguments import escaped
 from scrapy_neardup.errors import ConfigurationError
 
 from .signing import unpacked
@@ -63,11 +64,6 @@ def row_of(page: CrawledPage, root: str, stamp: str) -> Row:
         "title": page.title, "noindex": page.noindex, "body_digest": page.digest,
         "refers_digest": page.refers_digest, "refers_url": page.refers_url, "wall": False, "note": page.note,
     }  # fmt: skip
-
-
-def encodable(text: str) -> str:
-    """Return *text* with escapes for what UTF-8 cannot write."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 class Paragraphs(NamedTuple):
@@ -140,18 +136,18 @@ class Store:
 
     def has(self, origin: Origin, stamp: str) -> bool:
         """Whether the page at *origin* is stored as it is now; if so, it belongs to this run."""
-        where = (encodable(origin.path), encodable(origin.place), stamp)
+        where = (escaped(origin.path), escaped(origin.place), stamp)
         met = "UPDATE pages SET run = ? WHERE source = ? AND place = ? AND stamp = ?"
         return self._write(met, self._run, *where) > 0
 
     def add(self, row: Row) -> None:
         """Store a page, with the next batch."""
         values = map({**row, "run": self._run}.get, COLUMNS)
-        self._write(_INSERT, *(encodable(each) if isinstance(each, str) else each for each in values))
+        self._write(_INSERT, *(escaped(each) if isinstance(each, str) else each for each in values))
 
     def add_problem(self, origin: Origin, reason: str) -> None:
         """Note what could not be read."""
-        row = map(encodable, (origin.path, origin.place, reason))
+        row = map(escaped, (origin.path, origin.place, reason))
         self._write("INSERT INTO problems VALUES (?, ?, ?)", *row)
 
     def add_skipped(self, counts: Counter[str]) -> None:

@@ -13,6 +13,7 @@ from .output import (
     Failure,
     Interrupted,
     json_option,
+    needing,
     print_json,
     print_line,
     print_table,
@@ -155,13 +156,11 @@ def _here(sources: Sequence[str], out: Path, options: dict[str, Any]) -> tuple[d
 
 def _on_spark(sources: Sequence[str], out: str, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Run the audit of *sources*; return its summary, and what to say besides."""
-    from scrapy_neardup.spark import require_spark
+    with needing("spark"):
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
 
-    require_spark()
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    from scrapy_neardup.spark import audit_paths
+        from scrapy_neardup.spark import audit_paths
 
     try:
         found = audit_paths(sources, out, watch=lambda step: click.echo(f"{step} …", err=True), **options)

@@ -10,7 +10,7 @@ import click
 
 from scrapy_neardup import clock
 
-from .output import RegularFile, json_option, print_json, print_line, print_table, progress, shown
+from .output import json_option, print_json, print_line, print_table, progress, shown
 from .settings import is_on_server, path_and_urls, path_argument
 
 if TYPE_CHECKING:
@@ -154,16 +154,8 @@ def _forget(path: Path | str, numbers: Sequence[int], *, merge: bool = False) ->
 
 @index.command()
 @click.argument("path_and_urls", nargs=-1, metavar="PATH [URL]...", callback=path_and_urls)
-@click.option(
-    "--from",
-    "file",
-    type=RegularFile(dash=True),
-    help="Read URLs, one a line; - is stdin.",
-)
 @click.option("--host", "hosts", multiple=True, help="Forget all documents of a host. May be repeated.")
-def forget(
-    path_and_urls: tuple[Path | str, tuple[str, ...]], file: Path | None, hosts: tuple[str, ...]
-) -> None:
+def forget(path_and_urls: tuple[Path | str, tuple[str, ...]], hosts: tuple[str, ...]) -> None:
     """Forget the documents of URLs or hosts.
 
     Nothing is judged by them any more. They leave the disk with the next compact.
@@ -172,11 +164,8 @@ def forget(
     from scrapy_neardup.matching.sites import host_of
 
     path, urls = path_and_urls
-    if file is not None:
-        with click.open_file(file, encoding="utf-8", errors="surrogateescape") as lines:
-            urls = (*urls, *(line.strip() for line in lines if not line.isspace()))
-    if not urls and not hosts and file is None:
-        raise click.UsageError("Name URLs, a file of URLs (--from) or a host (--host).")
+    if not urls and not hosts:
+        raise click.UsageError("Name URLs, or a host (--host).")
     bare = {host_of(host if "//" in host else f"//{host}") or host.lower() for host in hosts}
     of_hosts = _select(
         path,

@@ -138,6 +138,15 @@ class Failure(click.ClickException):
         super().__init__(clean(" ".join(str(error).split())))
 
 
+@contextlib.contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """Say which *extra* brings what cannot be imported."""
+    try:
+        yield
+    except ImportError as error:
+        raise Failure(RuntimeError(f"{error}: run `pip install 'scrapy-neardup[{extra}]'`.")) from error
+
+
 class Interrupted(click.ClickException):
     """One line, and the status that shells give to a program that Ctrl-C has ended."""
 
@@ -181,14 +190,14 @@ class Commands(click.Group):
 
 
 class RegularFile(click.Path):
-    """A file that exists and is no pipe or device, which may never end; with *dash*, - is standard input."""
+    """A file that exists and is no pipe or device, which may never end."""
 
-    def __init__(self, *, dash: bool = False) -> None:
-        super().__init__(exists=True, dir_okay=False, allow_dash=dash, path_type=Path)
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Return the path."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if not (path.is_file() or (self.allow_dash and str(path) == "-")):
+        if not path.is_file():
             self.fail(f"{path} is a pipe or a device: save what it brings to a file first.", param, ctx)
         return path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import RegularFile, print_line
+from .output import RegularFile, needing, print_line
 from .settings import path_argument, read_assignments, set_option
 
 if TYPE_CHECKING:
@@ -33,16 +33,14 @@ def serve(path: Any, host: str, port: int, token_file: Path | None, assignments:
     /openapi.json says what can be asked. It ends at SIGTERM or Ctrl-C, when all requests are answered.
     """
     from scrapy_neardup.detector import Detector
-    from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable
+    from scrapy_neardup.errors import ConfigurationError
     from scrapy_neardup.extraction import Workers, load_extractor
     from scrapy_neardup.options import OF_THE_DETECTOR, DetectionOptions
 
-    try:
+    with needing("serve"):
         import uvicorn
 
         from scrapy_neardup.serve import Connection, application, is_loopback
-    except ImportError as error:
-        raise DependencyUnavailable(f"{error}: run `pip install 'scrapy-neardup[serve]'`.") from error
     token = None if token_file is None else token_file.read_text("utf-8").strip()
     if token is not None and len(token) < _SHORTEST_TOKEN:
         raise ConfigurationError(f"{token_file} has no token of at least {_SHORTEST_TOKEN} characters.")

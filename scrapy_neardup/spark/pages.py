@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812
 
+from scrapy_neardup.arguments import escaped
 from scrapy_neardup.audit.arrays import text_places
 from scrapy_neardup.audit.boilerplate import are_titled, rest_of
 from scrapy_neardup.audit.model import Input
@@ -23,7 +24,6 @@ from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.audit.sources import find_sources, read_sources
 from scrapy_neardup.audit.sources.feeds import Fields, json_object
 from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Origin
-from scrapy_neardup.audit.store import encodable
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.boilerplate import widespread
 from scrapy_neardup.matching.records import DIGEST, entries
@@ -159,14 +159,14 @@ class _Rows:
         return False
 
     def add(self, row: Row) -> None:
-        row = {name: encodable(value) if isinstance(value, str) else value for name, value in row.items()}
+        row = {name: escaped(value) if isinstance(value, str) else value for name, value in row.items()}
         if "headline" in row:
             row["headline"] = row["headline"].decode("utf-8", "backslashreplace")
         self._rows.append(row | {"kind": "page"})
 
     def add_problem(self, origin: Origin, reason: str) -> None:
         row = {"source": origin.path, "place": origin.place, "reason": reason}
-        self._rows.append({name: encodable(text) for name, text in row.items()} | {"kind": "problem"})
+        self._rows.append({name: escaped(text) for name, text in row.items()} | {"kind": "problem"})
 
     def add_skipped(self, counts: Counter[str]) -> None:
         for reason, count in counts.items():

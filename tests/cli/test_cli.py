@@ -57,8 +57,8 @@ def stored(path: Path | str, numbers: range) -> set[int]:
         }
 
 
-def run(*arguments: object, text: str | None = None) -> Result:
-    result = CliRunner().invoke(main, [*map(str, arguments)], input=text)
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(main, [*map(str, arguments)])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result
 
@@ -192,13 +192,11 @@ def test_prune(tmp_path: Path) -> None:
     assert run("index", "check", path).exit_code == 0
 
 
-def test_forget(index: Path, tmp_path: Path) -> None:
-    listed = tmp_path / "urls"
-    listed.write_text(f"{url(3)}\n\n{url(4)}#part\nhttps://nobody.example/\n")
-    assert run("index", "forget", index, url(1), url(1), "--from", listed).output == (
-        "Forgot 3 documents.\nNot stored: https://nobody.example/\n"
+def test_forget(index: Path) -> None:
+    urls = [url(1), url(1), url(3), url(5), f"{url(4)}#part", "https://nobody.example/"]
+    assert run("index", "forget", index, *urls).output == (
+        "Forgot 4 documents.\nNot stored: https://nobody.example/\n"
     )
-    assert run("index", "forget", index, "--from", "-", text=url(5)).output == "Forgot 1 documents.\n"
     assert stored(index, range(12)) == set(range(12)) - {1, 3, 4, 5}
     by_host = run("index", "forget", index, "--host", "http://HOST2.example:80/")
     assert by_host.output == "Forgot 3 documents.\n"

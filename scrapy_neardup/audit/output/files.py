@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections import Counter
+from dataclasses import asdict, replace
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +32,6 @@ FILES = (
 _ROWS = 10_000
 #: Clusters that the summary lists.
 LARGEST = 20
-#: Settings that the summary shows, beside the scheme and its seed.
-_SHOWN = (
-    "include_area", "exclude_area", "hosts", "distance", "min_similarity", "drop_similarity", "verified",
-    "extractor", "min_tokens",
-)  # fmt: skip
 #: Made once: `json.dumps` would make an encoder for each row.
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 _URL = re.compile(r"https?://", re.IGNORECASE)
@@ -228,7 +224,5 @@ def _hosts(pages: NDArray[Any]) -> list[dict[str, Any]]:
 
 
 def settings_of(settings: AuditOptions) -> dict[str, Any]:
-    """Return what an audit was asked for."""
-    found = {name: getattr(settings, name) for name in _SHOWN}
-    found = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
-    return {"scheme": settings.loaded_scheme.name, "seed": settings.header.seed, **found}
+    """Return what an audit was asked for; how many workers there were plays no part."""
+    return {**asdict(replace(settings, workers=0)), "scheme": settings.loaded_scheme.name}

@@ -107,9 +107,9 @@ def _facts(audit: Audit) -> dict[str, Any]:
     least = LEAST if len(audit.pages) < MANY else LEAST_PRECISION
     rules = [*find_rules(pages_of(audit.pages, audit.clusters), least)]
     rules.sort(key=lambda rule: rule.support - rule.urls)
-    settings = {name: value for name, value in facts["settings"].items() if value not in (None, [])}
+    settings = {name: str(value) for name, value in facts["settings"].items() if value not in (None, ())}
     handled = [f"{count:,} {name.replace('_', ' ')}" for name, count in facts["handled"].items() if count]
-    settings |= {"repeats": handled, "version": facts["version"]}
+    settings |= {"repeats": ", ".join(handled), "version": facts["version"]}
     clusters = audit.clusters[["canonical", "size", "near", "exact"]][:ROWS].tolist()
     return {
         "repeats": repeats,

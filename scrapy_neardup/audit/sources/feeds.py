@@ -64,9 +64,8 @@ _BATCH = 64
 #: Characters of an object in an array, at most.
 MAX_OBJECT = 1 << 24
 _TOO_MANY = f"more than {MAX_ELEMENTS} elements"
-#: What stands between the objects of an array; where the object after a broken one may begin.
+#: What stands between the objects of an array.
 _GAP = re.compile(r"[\s,\[\]\ufeff]*")
-_NEXT = re.compile(r"\n[ \t\[]{0,99}(?=\{)|\}\s{0,9},\s{0,9}(?=\{)")
 #: What decoding puts in the place of bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
@@ -243,49 +242,40 @@ def json_object(content: bytes) -> dict[str, Any] | str:
 def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
     """Yield the outermost objects of *chunks* of JSON, numbered from 1; a str tells what is wrong with one.
 
-    Arrays around them may be open, closed and many, as killed crawls that append to a feed leave them.
+    Arrays around them may be open, closed and many. What follows a broken object is left out.
     """
     decode = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
     parse = json.JSONDecoder().raw_decode
-    text, wanted, number, last, lost = "", 0, 0, "", False
+    text, wanted, number, last = "", 0, 0, ""
     for chunk in chain(map(decode, chunks), [None]):
         text += chunk or ""
         if chunk is not None and len(text) < wanted:
             continue
         at, wanted = 0, 0
         while True:
-            if lost:
-                found = _NEXT.search(text, at)
-                lost, at = found is None, len(text) if found is None else found.end()
             gap = _GAP.match(text, at)
             assert gap
             last, at = gap[0].rstrip(" \t\r\n\f\v,\ufeff")[-1:] or last, gap.end()
-            if at == len(text):
+            size, start = len(text) - at, at
+            if not size:
                 break
-            size, problem, end = len(text) - at, None, at + 1
             try:
-                item, end = parse(text, at)
-                if _NOT_UTF8.search(text, at, end):
-                    problem = "not UTF-8"
-                elif not isinstance(item, dict):
-                    problem = "not a JSON object: it is another value"
+                item, at = parse(text, at)
             except (ValueError, RecursionError) as error:
-                problem = f"not a JSON object: {getattr(error, 'msg', error)}"
-                if size > _LARGE and sum(text.count(each, at) for each in "[{,") > MAX_ELEMENTS:
-                    problem = _TOO_MANY
-                elif size > MAX_OBJECT:
-                    problem = too_long(MAX_OBJECT)
-                elif chunk is not None:
+                many = size > _LARGE and sum(text.count(each, at) for each in "[{,") > MAX_ELEMENTS
+                if chunk is not None and size <= MAX_OBJECT and not many:
                     wanted = 2 * size  # it may only be cut
                     break
-                else:
-                    end = max(getattr(error, "pos", 0), end)
-                lost = True
+                problem = _TOO_MANY if many else too_long(MAX_OBJECT) if size > MAX_OBJECT else error
+                yield number + 1, f"not a JSON object: {problem}; the rest is left out"
+                return
             number += 1
-            yield number, problem or item
-            at = end
+            if _NOT_UTF8.search(text, start, at):
+                yield number, "not UTF-8"
+            else:
+                yield number, item if isinstance(item, dict) else "not a JSON object: it is another value"
         text = text[at:]
-    if not lost and (last == "[" or not (last or number)):
+    if last == "[" or not (last or number):
         yield number + 1, "the file ends without the end of its array"
 
 

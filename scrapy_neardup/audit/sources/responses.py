@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import gzip
 import io
 import mmap
 import os
@@ -55,7 +54,6 @@ _END = re.compile("</head|<body", re.IGNORECASE)
 #: All search engines, and the one that pages are written for.
 _AGENTS = ("robots", "googlebot")
 _FORBIDDING = frozenset({"noindex", "none"})
-_CHUNK = 1 << 20  # bytes
 #: Places behind a broken record that are tried in turn, until one is a sound record.
 _TRIES = 1000
 _FINGERPRINT = re.compile(r"[0-9a-f]{16,128}")
@@ -96,24 +94,10 @@ def read_warc(path: Path, label: str, settings: AuditOptions) -> Iterator[Record
                         yield page
             except (OSError, ValueError, Unreadable) as error:
                 problem = f"broken: {error}"
-            ended = not problem
-            if ended and compressed and tries <= 1 and _is_cut(file, last):
-                problem = "the file ends in the middle of it"
             if problem and tries <= 1:  # one message for a damaged part of the file is enough
                 yield BrokenRecord(Origin(label, f"byte {last}"), problem)
-            start = None if ended else _next_record(file, last, b"\x1f\x8b\x08" if compressed else b"\nWARC/")
-
-
-def _is_cut(file: IO[bytes], start: int) -> bool:
-    """Whether the gzip members from *start* on are not whole, which the iterator does not tell."""
-    file.seek(start)
-    content = gzip.GzipFile(fileobj=file)
-    try:
-        while content.tell() < MAX_RECORD and content.read(_CHUNK):
-            pass  # more is too much to read twice: a file that is one member
-    except (EOFError, OSError, zlib.error):
-        return True
-    return False
+            mark = b"\x1f\x8b\x08" if compressed else b"\nWARC/"
+            start = _next_record(file, last, mark) if problem else None
 
 
 def _next_record(file: IO[bytes], last: int, mark: bytes) -> int | None:

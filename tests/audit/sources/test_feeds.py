@@ -62,10 +62,6 @@ def test_json_feed_that_a_second_crawl_appended_to(tmp_path: Path, read: Any, te
     twice = tmp_path / "twice.json"
     twice.write_bytes((tmp_path / "one.json").read_bytes() * 2)
     assert len(read(twice).pages) == 6
-    killed = tmp_path / "one.json"
-    killed.write_bytes(killed.read_bytes()[:-80] + b"\n" + killed.read_bytes())
-    contents = read(killed)
-    assert (len(contents.pages), len(contents.problems)) == (5, 1)
 
 
 @pytest.fixture
@@ -129,15 +125,14 @@ def test_broken_lines_are_told_and_skipped(tmp_path: Path, read: Any) -> None:
     assert "--text-field; the fields are url, text" in contents.problems[2].reason
 
 
-def test_broken_items_of_an_array_are_told_and_skipped(tmp_path: Path, read: Any) -> None:
+def test_what_follows_a_broken_item_of_an_array_is_left_out_and_told(tmp_path: Path, read: Any) -> None:
     path = tmp_path / "feed.json"
     good = '{"url": "u", "text": "t"}'
-    path.write_text(
-        f'[{good},\n{{"url": nothing}},\n{good},\n{{"url": "cut\n{good},\n17, {good}, {{"a": [1}}, 2]'
-    )
+    path.write_text(f'[{good},\n17, {good}, {{"url": nothing}},\n{good}]')
     contents = read(path)
-    assert len(contents.pages) == 4
-    assert [problem.origin.place for problem in contents.problems] == [f"item {n}" for n in (2, 4, 6, 8)]
+    assert len(contents.pages) == 2
+    assert [problem.origin.place for problem in contents.problems] == ["item 2", "item 4"]
+    assert contents.problems[1].reason.endswith("the rest is left out")
 
 
 def test_byte_order_marks_and_lone_surrogates(tmp_path: Path, read: Any) -> None:
@@ -172,12 +167,10 @@ def test_objects_come_out_as_they_went_in(items: list[dict[str, Any]], indent: i
 
 
 @given(st.text('{}[]",:\\a1\n '), st.integers(1, 9))
-def test_nearly_json_never_raises_and_sound_objects_behind_it_are_found(text: str, size: int) -> None:
-    content = f'{text}\n"\n{{"url": "sound"}}\n'.encode()
-    found = [
-        each for _, each in split_objects(content[at : at + size] for at in range(0, len(content), size))
-    ]
-    assert found[-1 - (found[-1] == "the file ends without the end of its array")] == {"url": "sound"}
+def test_nearly_json_never_raises(text: str, size: int) -> None:
+    content = f'{text}\n"'.encode()
+    found = [*split_objects(content[at : at + size] for at in range(0, len(content), size))]
+    assert isinstance(found[-1][1], str)
 
 
 @given(st.lists(st.sampled_from([b"", b" ", b"\r", b"a", b" b ", b"c\r"]), max_size=12), st.booleans())
