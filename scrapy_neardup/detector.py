@@ -19,8 +19,7 @@ from .index import open_index
 from .index.protocol import Filing
 from .index.tables import NO_KEY
 from .matching.counters import SiteCounter, TitleCounter
-from .matching.decision import Decision, decide
-from .matching.matcher import Matcher
+from .matching.matcher import Decision, Matcher, decide
 from .matching.records import (
     as_template,
     entries,

@@ -11,7 +11,7 @@ import pytest
 from scrapy_neardup import Detector
 from scrapy_neardup.extraction.segment import Segment
 from scrapy_neardup.fingerprint import MainText
-from scrapy_neardup.matching.decision import KEYED
+from scrapy_neardup.matching.matcher import KEYED
 from scrapy_neardup.matching.records import entries
 from tests.audit.corpora import text
 from tests.examples import examples

@@ -6,20 +6,20 @@ import asyncio
 import logging
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
 
 from scrapy_neardup.fingerprint.main_text import changes, paragraphs_of
-from scrapy_neardup.matching.items import Closest, Described, Difference, RepeatedItems, is_variant, pack
+from scrapy_neardup.matching.items import Difference, RepeatedItems, behind_items, is_variant, pack
 from scrapy_neardup.matching.sites import site_key
 
 from .budget import LINK_KEY
 from .outcome import CHANGED_KEY, NearDuplicatePage, clear_marks, mark, put
 from .reservations import Patience
 from .responses import asks_again, browser_page, declared_canonical, page_url
-from .story import PARAGRAPHS, Story, digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.extraction import Extraction
     from scrapy_neardup.fingerprint.signature import Signature
     from scrapy_neardup.index.reservation import Reservation
+    from scrapy_neardup.matching.items import Closest, Described
     from scrapy_neardup.verdict import Verdict
 
     from .events import Action
@@ -39,10 +40,41 @@ if TYPE_CHECKING:
 NO_TEXT_OF_ITS_OWN = ("too_short", "wall", "template", "boilerplate")
 #: Those of them whose text many pages show, so that only what their items say is a copy.
 SHOWN_BY_MANY = ("wall", "boilerplate")
-LEARNED = (
+#: Bytes of the identifier of a story.
+_SIZE = 12
+#: How many paragraphs of a page are noted.
+PARAGRAPHS = 400
+_LEARNED = (
     "The field '%(field)s' of items changes from one URL of a page to another, so it no longer tells items "
     "apart. If it should not count from the start, name it in NEARDUP_ITEM_IGNORE."
 )
+
+
+def digest(url: str) -> bytes:
+    """Return the identifier of the story that was first seen at *url*: the same in each process and crawl."""
+    return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=_SIZE).digest()
+
+
+class Story(NamedTuple):
+    """The story of a page, and the digest of the URL that it names as canonical; b"" if it names none."""
+
+    identifier: bytes
+    canonical: bytes = b""
+    #: The hashes of its paragraphs, under NEARDUP_CHANGES.
+    paragraphs: bytes = b""
+
+    @classmethod
+    def of(cls, url: str, note: bytes = b"") -> Story:
+        """Return what is known of the page at *url* that has this note."""
+        told = behind_items(note)
+        canonical = told[_SIZE : 2 * _SIZE].replace(bytes(_SIZE), b"")
+        return cls(told[:_SIZE], canonical, told[2 * _SIZE :]) if told else cls(digest(url))
+
+    def noted(self, url: str) -> bytes:
+        """Return what the note of the page at *url* has behind its items: nothing, of most pages."""
+        if self.paragraphs:
+            return self.identifier + self.canonical.ljust(_SIZE, b"\0") + self.paragraphs
+        return b"" if self == Story(digest(url)) else self.identifier + self.canonical
 
 
 class CrawledPage:
@@ -340,7 +372,7 @@ class CrawledPage:
         field = self.extension.item_notes.learn(closest.differences, min(page.url, self.url, key=len))
         if field is not None:
             self._repeated = None
-            self.reporter.log(logging.WARNING, LEARNED, field=field)
+            self.reporter.log(logging.WARNING, _LEARNED, field=field)
         return field is not None
 
     async def _file_beside(self, repeated: RepeatedItems) -> bool:

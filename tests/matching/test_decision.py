@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.index.protocol import Found, Stored
 from scrapy_neardup.index.reservation import Reservation
-from scrapy_neardup.matching.decision import Decision, decide
-from scrapy_neardup.matching.matcher import Candidates, Judgement
+from scrapy_neardup.matching.matcher import Candidates, Decision, Judgement, decide
 from tests.examples import examples
 
 if TYPE_CHECKING:

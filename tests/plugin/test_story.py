@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_neardup.matching.items import behind_items, pack, unpack
 from scrapy_neardup.plugin import signals
-from scrapy_neardup.plugin.story import Story, digest
+from scrapy_neardup.plugin.page import Story, digest
 from tests.helpers import forked
 from tests.helpers.site import html, words
 
