@@ -165,13 +165,15 @@ class MemoryIndex:
         self._pending: dict[int, Reservation] = {}
         #: Held by whatever has to see or change several things at once.
         self.lock = threading.RLock()
-        #: A block that holds the lock, and in which all that others have filed is seen.
-        self._newest: AbstractContextManager[object] = self.lock
         self._next = 0
         self._nothing = Stored(np.empty(0, header.dtype), [], [])
 
+    def _newest(self) -> AbstractContextManager[object]:
+        """Return a block that holds the lock, and in which all that others have filed is seen."""
+        return self.lock
+
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
-        with self._newest:
+        with self._newest():
             kind = self.header.families[family]
             if not kind.equal:
                 return search_all(partial(self._near, family, distance), keys)
@@ -184,18 +186,18 @@ class MemoryIndex:
         return Matches(pairs[:, 0], pairs[:, 1], np.zeros(len(pairs), np.uint8))
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
-        with self._newest:
+        with self._newest():
             return self._find(document, lookups)
 
     def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
-        with self._newest:
+        with self._newest():
             matches = self.search(family, keys)
             return matches, self.fetch(matches.document)
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
-        with self._newest:
+        with self._newest():
             filing = decide(self._find(document, lookups))
             return None if filing is None else self._file(filing)
 
@@ -259,21 +261,17 @@ class MemoryIndex:
 
     def _meet(self, lookup: Lookup, document: Documents) -> Met:
         """Look up the keys of one document."""
-        family, distance, most, nearest, _ = lookup
+        family, _, most, nearest, _ = lookup
         kind, keys = self.header.families[family], document.keys[self.header.rows[family], 0]
-        if kind.equal:
-            # Which documents share the most of several keys only all of them tell.
-            limit = most + 1 if most else nearest + 1 if nearest and len(keys) == 1 else 0
-            having = [
-                self._with_key(family, key, limit)
-                for key in (keys if kind.keys == 1 else keys[kind.has(keys)]).tolist()
-            ]
-            counts = Counter(chain.from_iterable(each for each in having if not most or len(each) <= most))
-        elif nearest and len(keys) == 1:
+        if not kind.equal:
             return self._closest(lookup, keys)
-        else:
-            found = search_all(partial(self._near, family, distance), keys)
-            counts = Counter(found.document.tolist())
+        # Which documents share the most of several keys only all of them tell.
+        limit = most + 1 if most else nearest + 1 if nearest and len(keys) == 1 else 0
+        having = [
+            self._with_key(family, key, limit)
+            for key in (keys if kind.keys == 1 else keys[kind.has(keys)]).tolist()
+        ]
+        counts = Counter(chain.from_iterable(each for each in having if not most or len(each) <= most))
         return most_shared(counts, nearest)
 
     def _near(self, family: int, distance: int, keys: NDArray[np.uint64]) -> Iterator[Matches]:

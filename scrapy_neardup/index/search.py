@@ -199,7 +199,7 @@ def most_shared(counts: Mapping[int, int], nearest: int = 0) -> Met:
 
 
 def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_MATCHES.document) -> Met:
-    """Return the *count* documents of *parts* that differ in the fewest bits, of equal ones the oldest.
+    """Return the *count* documents of *parts* that differ in the fewest bits, of equals the oldest; 0: all.
 
     A document may come several times. Those of *gone* (int64[n], ascending) do not count.
     """
@@ -208,6 +208,7 @@ def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_M
     every = Matches(*map(np.concatenate, zip(*parts, strict=True)))
     order = _age(every.document).astype(np.uint64) | every.distance.astype(np.uint64) << np.uint64(_AGE_BITS)
     order = order[~is_member(every.document, gone)]
+    count = count or len(order)
     size = 16 * (count + 1)
     while True:  # of a flood, only the first are sorted
         least = np.partition(order, size - 1)[:size] if len(order) > size else order

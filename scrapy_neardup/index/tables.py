@@ -80,12 +80,7 @@ class PermutedTables:
 
     def permute(self, value: int) -> list[int]:
         """Permute one value for each table."""
-        permuted = []
-        for moves in self._moves:
-            key = 0
-            for source, mask, target in moves:
-                key |= (value >> source & mask) << target
-            permuted.append(key)
+        permuted: list[int] = self.keys(np.array([value], np.uint64))[:, 0].tolist()
         return permuted
 
     def restore(self, table: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -116,12 +111,6 @@ class PermutedTables:
         return max(d for d in range(BITS) if self.radius(d) <= (self.blocks > 1))
 
     @cached_property
-    def _moves(self) -> list[list[tuple[int, int, int]]]:
-        """As `_shifts`, for one value, which takes a fifth of the time."""
-        shifts = (shift[:, :, 0].tolist() for shift in self._shifts)
-        return [list(zip(*table, strict=True)) for table in zip(*shifts, strict=True)]
-
-    @cached_property
     def _each_bit(self) -> tuple[tuple[int, ...], ...]:
         return tuple((0, *(1 << bit for bit in range(BITS - bits, BITS))) for bits in self.prefix_bits)
 
@@ -137,7 +126,7 @@ class PermutedTables:
 
 @dataclass(frozen=True)
 class Family:
-    """Keys of one kind: how they are filed, and how many a document has."""
+    """Keys of one kind: how they are filed, and how many a document has: one unless they have to be equal."""
 
     tables: PermutedTables
     keys: int = 1

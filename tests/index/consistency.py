@@ -8,6 +8,8 @@ import numpy as np
 
 from scrapy_neardup.index.lmdb.commands import check as problems
 
+from .small import reading_of
+
 if TYPE_CHECKING:
     from scrapy_neardup.index import LmdbIndex
 
@@ -18,7 +20,7 @@ def check(index: LmdbIndex) -> None:
     The tag of a record is the XOR of all keys of the document.
     """
     assert list(problems(index)) == []
-    with index.reading() as reader:
+    with reading_of(index) as reader:
         for run in reader.state.runs:
             tags = np.concatenate([stored.records["tag"] for _, stored in reader.blocks(run.start, run.stop)])
             # Each table of a family has the same keys, so a family that has several counts once.

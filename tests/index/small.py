@@ -9,13 +9,16 @@ import numpy as np
 
 from scrapy_neardup.index import Documents, Header
 from scrapy_neardup.index.lmdb.environment import Tuning
+from scrapy_neardup.index.lmdb.snapshot import reading
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 from tests.index.conformance import reserve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from scrapy_neardup.index import LmdbIndex
+    from scrapy_neardup.index.lmdb.snapshot import Snapshot
 
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL)), (("time", "<u4"), ("tag", "<u8")))
 SMALL = Tuning(
@@ -25,7 +28,7 @@ SMALL = Tuning(
     transaction_values=2,
     block_documents=8,
     partition_entries=16,
-    partition_bytes=1 << 14,
+    partitions=8,
     few_keys=1,
     candidates_at_once=16,
 )
@@ -59,6 +62,11 @@ def store(index: LmdbIndex, *numbers: int) -> None:
 def has(index: LmdbIndex, number: int) -> bool:
     matches = index.search(1, np.array([number], np.uint64))
     return index.fetch(matches.document).urls == [f"u{number}"]
+
+
+def reading_of(index: LmdbIndex) -> AbstractContextManager[Snapshot]:
+    """Return a snapshot of its own of what is committed."""
+    return reading(index._environment, index.header)
 
 
 def wait(until: Callable[[], object], seconds: float = 30) -> None:

@@ -23,7 +23,7 @@ from scrapy_neardup.index.lmdb.layout import (
 )
 from scrapy_neardup.index.search import Entries
 
-from .small import HEADER, SMALL, numbered
+from .small import HEADER, SMALL, numbered, reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ def path(tmp_path: Path) -> Path:
         writer.start()
         while writer.is_alive():
             assert list(check(index)) == []
-        with index.reading() as reader:
+        with reading_of(index) as reader:
             assert len(reader.state.runs) > 1
             assert max(run.bits for run in reader.state.runs) > 1
             assert len(reader.dead) > 1

@@ -149,9 +149,9 @@ def test_address_space_limit(tmp_path: Path) -> None:
 
 def test_reset_while_another_process_uses_it_is_refused(path: Path) -> None:
     def use() -> None:
-        LmdbIndex(path, None)
-        (path / "open").touch()
-        time.sleep(60)
+        with closing(LmdbIndex(path, None)):
+            (path / "open").touch()
+            time.sleep(60)
 
     other = Child(use)
     wait((path / "open").exists)

@@ -20,7 +20,7 @@ from scrapy_neardup.index.lmdb.directory import DATA
 from scrapy_neardup.index.lmdb.layout import number_key
 from tests.index.conformance import reserve
 
-from .small import HEADER, SMALL, documents, numbered
+from .small import HEADER, SMALL, documents, numbered, reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,7 +50,7 @@ def discard(index: LmdbIndex) -> None:
 
 
 def read(index: LmdbIndex) -> object:
-    with index.reading() as reader:
+    with reading_of(index) as reader:
         return [*reader.blocks(0, 100)]
 
 

@@ -20,6 +20,8 @@ from scrapy_neardup.index.lmdb.snapshot import search_near
 from scrapy_neardup.index.search import search_all
 from scrapy_neardup.index.tables import LAYOUTS, Family, PermutedTables
 
+from .small import reading_of
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -156,7 +158,7 @@ def test_slices_of_a_batch_make_no_difference(rows: int, distance: int, tmp_path
     with closing(LmdbIndex(tmp_path, header)) as index:
         index.add(Documents(stored[np.newaxis], np.zeros(400, header.dtype), [""] * 400, [b""] * 400))
         index.compact()
-        with index.reading() as reader:
+        with reading_of(index) as reader:
             matches = search_all(lambda some: search_near(reader, 0, some, distance), queries, rows)
     assert found(matches) == brute_force(stored, queries, distance)
 

@@ -27,7 +27,7 @@ from tests.index.conformance import reserve
 from torture.children import Child, isolated
 
 from .consistency import check
-from .small import HEADER, SMALL, documents, has, numbered, store, wait
+from .small import HEADER, SMALL, documents, has, numbered, reading_of, store, wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -176,7 +176,7 @@ def refusals(index: LmdbIndex) -> list[str]:
         lambda: index.add(new),
         lambda: index.discard([1]),
         index.compact,
-        index.reading().__enter__,
+        reading_of(index).__enter__,
         lambda: open_index(index.path, HEADER),
     ):
         try:

@@ -15,7 +15,7 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 
 from .consistency import check
-from .small import HEADER, SMALL, documents, has, store, wait
+from .small import HEADER, SMALL, documents, has, reading_of, store, wait
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def test_a_removal_alone_is_committed_in_time(tmp_path: Path) -> None:
         index.add(documents([1], ["u1"]))
         index.discard([0])
         wait(lambda: commits(index) == 1)
-        with index.reading() as reader:
+        with reading_of(index) as reader:
             assert reader.dead.tolist() == [0]
 
 

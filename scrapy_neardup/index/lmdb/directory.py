@@ -70,13 +70,6 @@ def reason(error: BaseException) -> str:
     return f"({said or str(error) or type(error).__name__}): {remedy(error)}."
 
 
-def unavailable(path: Path, error: Exception, what: str) -> IndexUnavailable:
-    """Return what to raise in the place of *error*: the index in *path* could not be *what*, as "opened"."""
-    if isinstance(error, DAMAGED):
-        return corrupted(path / DATA, str(error))
-    return IndexUnavailable(f"The index in {path} cannot be {what} {reason(error)}")
-
-
 def corrupted(data: Path, why: str) -> IndexCorrupted:
     """Return the error for the damaged file *data*; *why* is put in brackets."""
     return IndexCorrupted(
@@ -85,18 +78,15 @@ def corrupted(data: Path, why: str) -> IndexCorrupted:
     )
 
 
-class translated:  # noqa: N801  # as a generator it would make each search slower
-    """A block in which errors of LMDB and of the disk become ours: *path* could not be *what*."""
-
-    def __init__(self, path: Path, what: str = "used") -> None:
-        self._path, self._what = path, what
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, (lmdb.Error, OSError, MemoryError)):
-            raise unavailable(self._path, error, self._what) from error
+@contextlib.contextmanager
+def translated(path: Path, what: str = "used") -> Iterator[None]:
+    """Make errors of LMDB and of the disk ours: the index in *path* could not be *what*, such as "opened"."""
+    try:
+        yield
+    except DAMAGED as error:
+        raise corrupted(path / DATA, str(error)) from error
+    except (lmdb.Error, OSError, MemoryError) as error:
+        raise IndexUnavailable(f"The index in {path} cannot be {what} {reason(error)}") from error
 
 
 #: Two meta pages of LMDB, of the largest size that a page can have.

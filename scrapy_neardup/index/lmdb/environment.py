@@ -71,8 +71,8 @@ class Tuning:
     #: Address space for the file, which it cannot outgrow: what the system allows, no less than the second.
     map_bytes: int = 1 << 40
     min_map_bytes: int = 1 << 26
-    #: What a snapshot remembers of partitions takes at most so much memory.
-    partition_bytes: int = 1 << 26
+    #: A snapshot remembers where so many partitions are, at some 2 KB each.
+    partitions: int = 1 << 15
     #: The temporary numbers of so many documents still lead to them once they have their numbers on disk.
     aliases: int = 1 << 16
     #: So many keys are looked up one by one. More of them NumPy looks up faster, partition by partition.

@@ -20,7 +20,7 @@ from scrapy_neardup.index.search import closest
 from .directory import DATA, SIDECAR, shared_use, translated, write_sidecar
 from .environment import DEFAULT, Environment
 from .layout import open_header
-from .snapshot import reading, search_near, search_one, with_key
+from .snapshot import search_near, search_one, with_key
 from .writer import Memtable, Writer, append
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.search import Matches, Met
 
     from .environment import Tuning
-    from .snapshot import Snapshot
 
 
 #: Many documents that are added at once make runs of so many times the size at which the log is flushed.
@@ -74,7 +73,13 @@ class LmdbIndex(MemoryIndex):
         self._columns, self._pending = self._memtable.columns, self._memtable.pending
         self.lock = self._environment.lock
         self._writer = Writer(self._environment, self._memtable, window)
-        self._newest = _Newest(self)
+
+    @contextlib.contextmanager
+    def _newest(self) -> Iterator[None]:
+        with self._translated(), self.lock:
+            self.require_open()
+            self._memtable.look()
+            yield
 
     def _near(self, family: int, distance: int, keys: NDArray[np.uint64]) -> Iterator[Matches]:
         with decoding("A partition"):
@@ -112,7 +117,7 @@ class LmdbIndex(MemoryIndex):
         self._writer.notice()
 
     def discard(self, documents: Sequence[int]) -> None:
-        with self._newest:
+        with self._newest():
             self._memtable.discard(documents)
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
@@ -146,7 +151,7 @@ class LmdbIndex(MemoryIndex):
                 pass
 
     def gauges(self) -> dict[str, int]:
-        with self._newest:
+        with self._newest():
             memtable = self._memtable
             return {
                 "documents": memtable.count,
@@ -157,10 +162,6 @@ class LmdbIndex(MemoryIndex):
                 "degraded": int(self._writer.degraded),
                 **self._writer.counts,
             }
-
-    def reading(self) -> AbstractContextManager[Snapshot]:
-        """Return a snapshot of its own of what is committed, for checks and audits."""
-        return reading(self._environment, self.header)
 
     def close(self) -> None:
         """Write what is confirmed, and close for the last user. Raises `IndexUnavailable`."""
@@ -203,29 +204,8 @@ class LmdbIndex(MemoryIndex):
         if self._closed:
             raise IndexUnavailable("The index is closed: open it again.")
 
-    def _translated(self, what: str = "used") -> translated:
+    def _translated(self, what: str = "used") -> AbstractContextManager[None]:
         return translated(self._environment.path, what)
-
-
-class _Newest(translated):
-    """A block that holds the lock, and in which all that others have committed is seen."""
-
-    def __init__(self, index: LmdbIndex) -> None:
-        super().__init__(index._environment.path)
-        self._index = index
-
-    def __enter__(self) -> None:
-        self._index.lock.acquire()
-        try:
-            self._index.require_open()
-            self._index._memtable.look()
-        except BaseException as error:
-            self.__exit__(None, error, None)
-            raise
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._index.lock.release()
-        super().__exit__(kind, error, trace)
 
 
 _open: dict[Path | None, LmdbIndex] = {}

@@ -383,6 +383,8 @@ def decode_partition(data: bytes | memoryview, cut: int, *, check: bytes | None 
     keys: NDArray[np.uint64] = np.frombuffer(data, np.uint64, size)
     documents = np.frombuffer(data, np.uint32, size, 8 * size)
     starts = np.frombuffer(data, np.uint32, (1 << bits) + 1, 12 * size)
+    if not (keys.flags.aligned and starts.flags.aligned):  # a small value inside a page of LMDB
+        return decode_partition(bytes(data), cut)
     return Partition(Entries(keys, documents), keys.data, starts.data, 64 - cut - bits, (1 << bits) - 1)
 
 

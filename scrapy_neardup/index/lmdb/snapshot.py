@@ -7,7 +7,6 @@ from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-import lmdb
 import numpy as np
 
 from scrapy_neardup.index.header import damaged, decoding
@@ -15,24 +14,19 @@ from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.search import NO_MATCHES, Entries, Matches, is_member, look_up
 
 from . import layout
-from .directory import unavailable
+from .directory import translated
 from .layout import Partition, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
+    import lmdb
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
 
     from .environment import Environment
     from .layout import Run
-
-
-#: A value of fewer bytes may lie inside a leaf page of LMDB, where a change of a neighbour may move it.
-LEAF_VALUE_BYTES = 1 << 16
-#: What it takes to remember a partition that is read in place.
-PARTITION_BYTES = 1 << 11
 
 
 class Snapshot:
@@ -44,9 +38,8 @@ class Snapshot:
         self.tuning = environment.tuning
         self.header = header
         self._transaction: lmdb.Transaction | None = None
-        #: Partitions by run, table and number, and about what they take since all were forgotten.
+        #: Partitions that this transaction has read, by run, table and number.
         self._partitions: dict[tuple[int, int, int], Partition] = {}
-        self._partition_bytes = 0
         #: Which documents of its range a run holds, by the number of the run.
         self._held: dict[int, NDArray[np.bool_]] = {}
         #: The bytes of the state that was read last.
@@ -73,7 +66,7 @@ class Snapshot:
         except BaseException:
             transaction.abort()
             raise
-        self._end()
+        self.close()
         self._transaction = transaction
 
     def _take(self, transaction: lmdb.Transaction) -> None:
@@ -89,7 +82,6 @@ class Snapshot:
         self.state, self._raw = state, raw
         self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
         live = {run.id for run in state.runs}
-        self._partitions = {key: kept for key, kept in self._partitions.items() if key[0] in live}
         self._held = {run: held for run, held in self._held.items() if run in live}
 
     def leave(self) -> lmdb.Transaction | None:
@@ -99,10 +91,7 @@ class Snapshot:
 
     def close(self) -> None:
         """End the transaction."""
-        self._partitions.clear()
-        self._end()
-
-    def _end(self) -> None:
+        self._partitions.clear()  # views of what it sees
         transaction = self.leave()
         if transaction is not None:
             transaction.abort()
@@ -187,15 +176,9 @@ class Snapshot:
         if found is None or check:
             stored = layout.partition_key(*key)
             data = self._reader().get(stored, b"", db=self._environment.databases["runs"])
-            copied = len(data) < LEAF_VALUE_BYTES
-            found = layout.decode_partition(
-                bytes(data) if copied else data, cut, check=stored if check else None
-            )
-            size = PARTITION_BYTES + len(data) * copied
-            if self._partition_bytes + size > self.tuning.partition_bytes:
+            found = layout.decode_partition(data, cut, check=stored if check else None)
+            if len(self._partitions) >= self.tuning.partitions:
                 self._partitions.clear()
-                self._partition_bytes = 0
-            self._partition_bytes += size
             self._partitions[key] = found
         return found
 
@@ -208,15 +191,10 @@ class Snapshot:
 def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
     """Yield a snapshot of the newest commit. Raises `IndexUnavailable` or `IndexCorrupted`."""
     environment.require_same_process()
-    reader = Snapshot(environment, header)
-    try:
+    with translated(environment.path, "read"), contextlib.closing(Snapshot(environment, header)) as reader:
         environment.env.reader_check()
         reader.refresh()
         yield reader
-    except (lmdb.Error, MemoryError) as error:
-        raise unavailable(environment.path, error, "read") from error
-    finally:
-        reader.close()
 
 
 def live_documents(

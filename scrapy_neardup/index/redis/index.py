@@ -142,7 +142,7 @@ class RedisIndex:
             met = every
             if len(met.query):  # with most there are none
                 met = met.take((met.query >= rows.start) & (met.query < rows.stop))
-            if nearest and len(rows) == 1 and not self.header.families[family].equal:
+            if not self.header.families[family].equal:
                 part = closest((met,), nearest)
             else:
                 counts: Counter[int] = Counter()
