@@ -47,8 +47,8 @@ class Columns:
         self._urls: list[str] = []
         self._notes: list[bytes] = []
         self._rows: dict[int, int] = {}
-        #: The row of each key, of any family, or several; and how many rows are in there.
-        self._rows_of: dict[int, int | list[int]] = {}
+        #: By family, the row of each key, or several; and how many rows are in there.
+        self._rows_of: list[dict[int, int | list[int]]] = [{} for _ in self._header.families]
         self._known = 0
 
     def __len__(self) -> int:
@@ -89,25 +89,23 @@ class Columns:
         """Return the documents that have *key* in a *family* of equal keys."""
         if self._known < len(self._urls):
             self._learn()
-        known = self._rows_of.get(key)
+        known = self._rows_of[family].get(key)
         if known is None:
             return set()
         rows = [known] if isinstance(known, int) else known
-        has = (self._keys[self._header.rows[family]].take(rows, axis=1) == key).any(axis=0)
-        return set(self._numbers.take(rows)[has & self._alive.take(rows)].tolist())
+        return set(self._numbers.take(rows)[self._alive.take(rows)].tolist())
 
     def _learn(self) -> None:
         """Take in the keys of new rows."""
-        rows_of, new = self._rows_of, self._keys[:, self._known : len(self._urls)].T.tolist()
-        for row, keys in enumerate(new, self._known):
-            for key in keys:
-                known = rows_of.setdefault(key, row)
-                if known == row:
-                    continue
-                if isinstance(known, list):
-                    known.append(row)
-                else:
-                    rows_of[key] = [known, row]
+        new = self._keys[:, self._known : len(self._urls)].T
+        for rows_of, places in zip(self._rows_of, self._header.rows, strict=True):
+            for row, keys in enumerate(new[:, places].tolist(), self._known):
+                for key in keys:
+                    known = rows_of.setdefault(key, row)
+                    if isinstance(known, list):
+                        known.append(row)
+                    elif known != row:
+                        rows_of[key] = [known, row]
         self._known = len(self._urls)
 
     def documents(self, numbers: Iterable[int]) -> Documents:

@@ -123,8 +123,7 @@ def _unknown(what: str, why: Exception) -> IndexMismatch:
 
 def shingles_a_token(records: NDArray[Any]) -> NDArray[np.int64]:
     """Return how many shingles a token of *records* begins: each character without spaces does; int[n]."""
-    kinds = records["flags"]
-    return np.asarray(1 + (kinds & HALVES != 0) + 3 * (kinds & QUARTERS != 0), np.int64)
+    return np.asarray(np.maximum((records["flags"] & (HALVES | QUARTERS)) >> 1, 1), np.int64)
 
 
 def filed_url(url: str) -> str:
