@@ -162,7 +162,7 @@ class Terms:
     ) -> None:
         self.tokens, self.hashes, self.bounds = tokens, hashes, bounds
         self._longest = longest
-        self._mixed = np.count_nonzero(tokens.unspaced) > 0
+        self._mixed = np.count_nonzero(tokens.kinds) > 0
 
     def sections(self, count: int) -> list[Terms]:
         """Return the terms of each *count* texts that follow each other."""
@@ -182,8 +182,9 @@ class Terms:
         counts = [stop - start for start, stop in pairwise(self.bounds)]
         characters = [1] * len(counts)
         for text, own in enumerate(pairwise(self.bounds)) if self._mixed else ():
-            four = int(np.count_nonzero(self.tokens.letters[slice(*own)]))
-            two = int(np.count_nonzero(self.tokens.unspaced[slice(*own)])) - four
+            tokens = self.tokens[slice(*own)]
+            four = int(np.count_nonzero(tokens.letters))
+            two = int(np.count_nonzero(tokens.kinds)) - four
             words, halves, quarters = counts[text] - two - four, (two + 1) // 2, (four + 3) // 4
             counts[text] = words + halves + quarters
             if words < halves + quarters:
@@ -277,7 +278,7 @@ def sorted_each(hashes: Hashes) -> NDArray[np.intp]:
     values, bounds = hashes
     for each in hashes.each():
         each.sort()
-    new = np.ones(len(values) + 1, np.bool_)
+    new = np.empty(len(values) + 1, np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:-1])
     new[bounds] = True
     return new.nonzero()[0]

@@ -38,13 +38,14 @@ def normalise(text: str) -> str:
     """
     if not text:  # most titles and short lines of plain texts are empty
         return ""
-    folded: NDArray[np.uint8 | np.uint16]
-    if plain := text.isascii():
-        folded = np.frombuffer(text.encode().translate(_folded(256).astype(np.uint8).tobytes()), np.uint8)
-    else:
-        text = text.replace("…", "...").replace("ß", "ss")  # of what is folded to several, these are frequent
-        points = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
-        folded = _folded(BMP).take(points, mode="clip")
+    if text.isascii():
+        plain = text.lower().replace("\t", " ").replace("\x1f", " ")
+        while "  " in plain:
+            plain = plain.replace("  ", " ")
+        return "\n".join([tidy for line in plain.splitlines() if (tidy := line.strip(" "))])
+    text = text.replace("…", "...").replace("ß", "ss")  # of what is folded to several, these are frequent
+    points = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
+    folded = _folded().take(points, mode="clip")
     least = folded.min()
     if least == _OTHERS:
         return "\n".join([tidy for line in _fold(text).splitlines() if (tidy := " ".join(line.split()))])
@@ -53,16 +54,16 @@ def normalise(text: str) -> str:
     spaces = folded == ord(" ")
     if np.count_nonzero(again := spaces[1:] & spaces[:-1]):
         folded = np.append(folded[:1], folded[1:][~again])
-    lines = str(folded.data, "ascii" if plain else "utf-16-le").split("\n")
+    lines = str(folded.data, "utf-16-le").split("\n")
     return "\n".join([tidy for line in lines if (tidy := line.strip(" "))])
 
 
 @cache
-def _folded(count: int) -> NDArray[np.uint16]:
-    """Return to what each of the first *count* code points is folded, whatever stands around it."""
-    table = np.arange(count, dtype="<u2")
+def _folded() -> NDArray[np.uint16]:
+    """Return to what each code point of 16 bits is folded, whatever stands around it."""
+    table = np.arange(BMP, dtype="<u2")
     table[: _NOTHING + 1] = _OTHERS
-    everything = "".join(map(chr, range(_NOTHING + 1, count)))
+    everything = "".join(map(chr, range(_NOTHING + 1, BMP)))
     for character in _JOINING.findall(everything):
         table[ord(character)] = _OTHERS
     changing = _CHANGING.findall(_JOINING.sub("", everything))

@@ -93,8 +93,7 @@ def segment(tokens: Tokens, segmenter: Segmenter) -> Tokens:
     lasts = np.append(begins[1:], len(starts)) - 1
     places = np.stack((tokens.places[begins, 0], tokens.places[lasts, 1]), axis=1)
     numbers = np.logical_and.reduceat(tokens.numbers, begins)
-    syllables = tokens.syllables[starts]
-    return Tokens(tokens.points, places, syllables, syllables, tokens.letters[starts], numbers)
+    return Tokens(tokens.points, places, (tokens.kinds * tokens.syllables)[starts], numbers)
 
 
 def stop_words(languages: Iterable[str]) -> frozenset[str]:

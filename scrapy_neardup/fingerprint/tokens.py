@@ -37,12 +37,8 @@ class Tokens:
     points: NDArray[np.uint8 | np.uint16 | np.uint32]
     #: Where each token begins and ends; intp[n, 2].
     places: NDArray[np.intp]
-    #: Which tokens are one character of a script without spaces; bool[n].
-    unspaced: NDArray[np.bool_]
-    #: Which of those are of a syllabary or alphabet, so that one of them says little; bool[n].
-    syllables: NDArray[np.bool_]
-    #: Which of these are of an alphabet: four of them make a word, of other characters two; bool[n].
-    letters: NDArray[np.bool_]
+    #: What each token is: a word, 0, or one character of a script without spaces; uint8[n].
+    kinds: NDArray[np.uint8]
     #: Which tokens have a digit, or are a Han character for a number; bool[n].
     numbers: NDArray[np.bool_]
 
@@ -51,8 +47,22 @@ class Tokens:
 
     def __getitem__(self, which: slice | NDArray[np.bool_]) -> Tokens:
         """Return some of the tokens (bool[n])."""
-        marks = [mark[which] for mark in (self.unspaced, self.syllables, self.letters, self.numbers)]
-        return Tokens(self.points, self.places[which], *marks)
+        return Tokens(self.points, self.places[which], self.kinds[which], self.numbers[which])
+
+    @property
+    def unspaced(self) -> NDArray[np.bool_]:
+        """Which tokens are one character of a script without spaces; bool[n]."""
+        return self.kinds >= _HAN
+
+    @property
+    def syllables(self) -> NDArray[np.bool_]:
+        """Which of those are of a syllabary or alphabet, so that one of them says little; bool[n]."""
+        return self.kinds >= _SYLLABLE
+
+    @property
+    def letters(self) -> NDArray[np.bool_]:
+        """Which of these are of an alphabet: four of them make a word, of other characters two; bool[n]."""
+        return self.kinds >= _LETTER
 
     @property
     def lengths(self) -> NDArray[np.intp]:
@@ -99,7 +109,7 @@ def tokenise(text: str) -> Tokens:
         word = kind > _OTHER
         places = (word[1:] != word[:-1]).nonzero()[0].reshape(-1, 2)
         places += 1
-        unspaced = syllables = letters = np.zeros(len(places), np.bool_)
+        kinds = np.zeros(len(places), np.uint8)
     else:
         script = _script_of_marks(kind - digits)
         before, after = script[:-1], script[1:]
@@ -108,12 +118,12 @@ def tokenise(text: str) -> Tokens:
         first = (edge & (after != _OTHER)).nonzero()[0] + 1
         last = (edge & (before != _OTHER)).nonzero()[0] + 1
         places = np.stack((first, last), axis=1)
-        of_first = script.take(first)
-        unspaced, syllables, letters = of_first >= _HAN, of_first >= _SYLLABLE, of_first == _LETTER
+        kinds = script.take(first)
+        kinds[kinds < _HAN] = 0
     numbers = np.zeros(len(places), np.bool_)
     if len(at := digits.nonzero()[0]):
         numbers[places[:, 0].searchsorted(at, "right") - 1] = True
-    return Tokens(points, places, unspaced, syllables, letters, numbers)
+    return Tokens(points, places, kinds, numbers)
 
 
 def _script_of_marks(script: NDArray[np.uint8]) -> NDArray[np.uint8]:
