@@ -18,7 +18,7 @@ from .normalise import normalise
 from .schemes import ANCHOR, Anchored, Scheme
 from .segmenters import load_segmenter, segment, stop_words, without
 from .signature import Features, Signature
-from .simhash import fingerprints, require_sound_products
+from .simhash import fingerprints
 from .sketch import sketch_each
 from .tokens import BETWEEN, tokenise
 from .values import FIGURES, NUMBERS, TITLE, WORDS, figures, pack, titles, words
@@ -38,14 +38,13 @@ class Fingerprinter:
     """Makes the signatures of an index. The same *features*, *scheme* and *seed* make comparable ones.
 
     Each index has a *seed* (0 to 2³² - 1) of its own, against crafted pages. Thread-safe. Raises
-    `ConfigurationError`, and `DependencyUnavailable` where NumPy computes wrongly.
+    `ConfigurationError`.
     """
 
     def __init__(self, features: Features = _DEFAULT, seed: int = 0, scheme: Scheme = _SCHEME) -> None:
         require_type("What a fingerprint is made of", features, Features, "a Features")
         require_type("A scheme", scheme, Scheme, "a Scheme, see load_scheme")
         require_whole("A seed", seed, 0, MOST_SEEDS)
-        require_sound_products()
         self.features = features
         self.seed = seed
         self.scheme = scheme

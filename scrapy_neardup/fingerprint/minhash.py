@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .hashing import mix, unique
+from .hashing import mix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class MinHash:
 
 def bottom_k(hashes: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:
     """Return the *k* least distinct *hashes* (uint64[n]), ascending; uint64[k], filled up with `EMPTY`."""
-    least = unique(hashes)[:k]
+    least = np.unique(hashes)[:k]
     return np.concatenate((least, np.full(k - len(least), EMPTY)))
 
 
@@ -98,6 +98,6 @@ def choose_bands(threshold: float, components: int, miss_weight: float) -> Bands
     nodes, weights = np.polynomial.legendre.leggauss(components // 2 + 1)
     below = (nodes + 1) / 2 * threshold
     above = threshold + (nodes + 1) / 2 * (1 - threshold)
-    false = (1 - (1 - below**rows) ** bands) @ weights * threshold / 2
-    missed = ((1 - above**rows) ** bands) @ weights * (1 - threshold) / 2
+    false = np.sum((1 - (1 - below**rows) ** bands) * weights, axis=1) * threshold / 2
+    missed = np.sum((1 - above**rows) ** bands * weights, axis=1) * (1 - threshold) / 2
     return Bands(*layouts[int(np.argmin(miss_weight * missed + (1 - miss_weight) * false))])

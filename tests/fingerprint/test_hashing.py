@@ -16,7 +16,6 @@ from scrapy_neardup.fingerprint.hashing import (
     hash_tokens,
     mix,
     shingle,
-    unique,
 )
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
@@ -100,7 +99,6 @@ def test_distinct_values_count_as_a_set_does(texts: list[list[int]]) -> None:
     found, counts = distinct_each(Hashes.of([np.array(values, np.uint64) for values in texts]))
     assert [each.tolist() for each in found.each()] == [sorted({*text}) for text in texts]
     assert counts.tolist() == [text.count(value) for text in texts for value in sorted({*text})]
-    assert unique(np.array(texts[0], np.uint64)).tolist() == sorted({*texts[0]})
 
 
 @given(

@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.errors import DependencyUnavailable
-from scrapy_neardup.fingerprint import Fingerprinter, Weight, hamming, vote
+from scrapy_neardup.fingerprint import Weight, hamming, vote
 from scrapy_neardup.fingerprint.hashing import Hashes
-from scrapy_neardup.fingerprint.simhash import fingerprints, require_sound_products
+from scrapy_neardup.fingerprint.simhash import fingerprints
 
 if TYPE_CHECKING:
     import random
@@ -171,17 +170,3 @@ NUMBERS, WAYBACK = [*map(str, range(500))], 662372224579411382862764567189710541
 )
 def test_known_votes(features: list[str], shift: int, weights: list[int] | None, fingerprint: int) -> None:
     assert vote(md5(features, shift), weights and np.array(weights, np.float64)) == fingerprint
-
-
-def test_products_are_sound_here() -> None:
-    require_sound_products.__wrapped__()
-
-
-def test_half_of_each_sum_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What OpenBLAS did on an emulated processor."""
-    monkeypatch.setattr(np, "matmul", lambda one, other: one[:, ::2].dot(other[::2]))
-    require_sound_products.cache_clear()
-    with pytest.raises(DependencyUnavailable, match="multiplies matrices wrongly on this machine: install"):
-        Fingerprinter()
-    monkeypatch.undo()
-    Fingerprinter()
