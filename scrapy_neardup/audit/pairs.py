@@ -202,7 +202,7 @@ class PairJudge:
         records, scheme = self.documents.records, self.matcher.scheme
         shared = [int(self.equal(np.array([a]), np.array([b]))[0]), 0]
         if scheme.simhash:
-            shared.append(int(hamming(*records["fingerprint"][[a, b]].tolist()) <= scheme.distance))
+            shared.append(int(hamming(*records["fingerprint"][[a, b]]) <= scheme.distance))
         if scheme.keys:
             shared += self.shared(np.array([a]), np.array([b])).tolist()
         return self.matcher.explain(records[a], records[b : b + 1], shared) if any(shared) else {}

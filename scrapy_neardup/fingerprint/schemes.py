@@ -154,6 +154,8 @@ class Banded(Scheme):
     """Texts whose signatures of min-hashes have enough bands in common."""
 
     components: ClassVar[int] = COMPONENTS
+    #: Whether the signature is made of the least shingles alone, and these are kept.
+    bottom: ClassVar[bool] = False
 
     @cached_property
     def bands(self) -> Bands:
@@ -169,19 +171,12 @@ class Banded(Scheme):
         return {**super().parameters, "bands": f"{self.bands.bands} x {self.bands.rows}"}
 
     def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
-        functions = MinHash(self.components, seed)
-        samples = [self.sample(each) for each in shingles.each()]
+        functions, texts = MinHash(self.components, seed), shingles.each()
+        samples = [bottom_k(each, COMPONENTS) for each in texts] if self.bottom else texts
         # The lower halves are kept: two of them agree by chance once in 2³².
         rows = np.array([functions.signature(each[each != EMPTY]) for each in samples]) & np.uint64(2**32 - 1)
-        return self.bands.keys(rows).T, [self.kept(*each) for each in zip(samples, rows, strict=True)]
-
-    def sample(self, shingles: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the *shingles* (uint64[n]) that the signature is made of."""
-        return shingles
-
-    def kept(self, sample: NDArray[np.uint64], components: NDArray[np.uint64]) -> bytes:
-        """Return what is kept of a text: of its *sample*, or of the *components* of its signature."""
-        return b""
+        kept = [each.astype("<u8") for each in samples] if self.bottom else rows.astype("<u4")
+        return self.bands.keys(rows).T, [each.tobytes() if self.record else b"" for each in kept]
 
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         return pairs.shared >= self.bands.agree
@@ -204,9 +199,6 @@ class MinHashBands(Banded):
     name = "minhash"
     record = (("components", f"({COMPONENTS},)<u4"),)
 
-    def kept(self, sample: NDArray[np.uint64], components: NDArray[np.uint64]) -> bytes:
-        return components.astype("<u4").tobytes()
-
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         share: NDArray[np.float64] = np.mean(pairs.a["components"] == pairs.b["components"], axis=-1)
         return super().agrees(pairs) & (share >= self.threshold)
@@ -217,12 +209,7 @@ class BottomK(Banded):
 
     name = "bottomk"
     record = (("components", f"({COMPONENTS},)<u8"),)
-
-    def sample(self, shingles: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        return bottom_k(shingles, COMPONENTS)
-
-    def kept(self, sample: NDArray[np.uint64], components: NDArray[np.uint64]) -> bytes:
-        return sample.astype("<u8").tobytes()
+    bottom = True
 
     def agrees(self, pairs: Pairs) -> NDArray[np.bool_]:
         share = bottom_k_jaccard(pairs.a["components"], np.atleast_2d(pairs.b["components"]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 import regex
@@ -33,36 +33,29 @@ class Segmenter(Protocol):
 
 
 class RjiebaSegmenter:
-    """The segmenter jieba, as ported to Rust. Raises `ConfigurationError` without it."""
+    """The segmenter jieba, as ported to Rust."""
 
     def __init__(self) -> None:
         from importlib.metadata import version
 
-        try:
-            import rjieba
-        except ImportError as error:
-            raise ConfigurationError("Chinese words need: pip install 'scrapy-neardup[chinese]'.") from error
+        import rjieba
+
         self.identity = f"rjieba {version('rjieba')}"
         self.cut: Callable[[str], Sequence[str]] = rjieba.Jieba().cut
 
 
 def load_segmenter(name: str) -> Segmenter:
     """Return the segmenter *name*: "rjieba", or an import path. Raises `ConfigurationError`."""
-    if name == "rjieba":
-        return RjiebaSegmenter()
     try:
-        found = resolve_name(name)
-        segmenter = found() if isinstance(found, type) else found
-    except Exception as error:  # it is the user's code
+        found = RjiebaSegmenter if name == "rjieba" else resolve_name(name)
+        segmenter: Any = found() if isinstance(found, type) else found
+        if not (callable(segmenter.cut) and isinstance(segmenter.identity, str)):
+            raise TypeError("it has no method cut, or no text for an identity")
+    except Exception as error:  # it may be the user's code
         raise ConfigurationError(
-            f"The segmenter {name!r} of NEARDUP_FEATURES cannot be imported ({error!r}): use 'rjieba' or the "
-            "path of an importable object."
+            f"The segmenter {name!r} of NEARDUP_FEATURES cannot be used ({error!r}): use 'rjieba' (run pip "
+            "install 'scrapy-neardup[chinese]'), or the path of an object with a method cut and an identity."
         ) from error
-    identity = getattr(segmenter, "identity", None)
-    if not callable(getattr(segmenter, "cut", None)) or not isinstance(identity, str):
-        raise ConfigurationError(
-            f"The segmenter {name!r} of NEARDUP_FEATURES needs a method cut and a text identity."
-        )
     return cast("Segmenter", segmenter)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scrapy_neardup.arguments import require_whole, whole_numbers
+from scrapy_neardup.arguments import whole_numbers
 from scrapy_neardup.errors import ConfigurationError
 
 from .hashing import Hashes, below, by_text, constant, distinct_each
@@ -15,11 +15,10 @@ from .hashing import Hashes, below, by_text, constant, distinct_each
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from .signature import Weight
 
-_LARGEST = 2**64 - 1
 #: Features at a time, which take 4 MB at most; sums of so many weights of keywords are exact in float32.
 _CHUNK = 8192
 # Weights are whole multiples of 1/4096, so that their sums are exact in any order, on any machine.
@@ -46,21 +45,11 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.floating] | None = None
     return int.from_bytes(most.tobytes(), "little")
 
 
-@overload
-def hamming(a: int, b: int) -> int: ...
-@overload
-def hamming(a: NDArray[np.uint64], b: NDArray[np.uint64] | int) -> NDArray[np.uint8]: ...
-@overload
-def hamming(a: int, b: NDArray[np.uint64]) -> NDArray[np.uint8]: ...
-def hamming(a: int | NDArray[np.uint64], b: int | NDArray[np.uint64]) -> int | NDArray[np.uint8]:
-    """Count the bits in which 64-bit fingerprints differ: an int for two ints, else uint8, broadcast.
+def hamming(a: ArrayLike, b: ArrayLike) -> NDArray[np.uint8]:
+    """Count the bits in which 64-bit fingerprints differ; uint8, broadcast.
 
     Raises `ConfigurationError` for other numbers, and for shapes that do not go together.
     """
-    if isinstance(a, int) and isinstance(b, int):
-        for each in (a, b):
-            require_whole("A fingerprint", each, 0, _LARGEST)
-        return (a ^ b).bit_count()
     one, other = whole_numbers("Fingerprints", a, np.uint64), whole_numbers("Fingerprints", b, np.uint64)
     try:
         differing: NDArray[np.uint8] = np.bitwise_count(one ^ other)
