@@ -45,8 +45,8 @@ def vote(hashes: NDArray[np.uint64], weights: NDArray[np.floating] | None = None
     return int.from_bytes(most.tobytes(), "little")
 
 
-def hamming(a: ArrayLike, b: ArrayLike) -> NDArray[np.uint8]:
-    """Count the bits in which 64-bit fingerprints differ; uint8, broadcast.
+def hamming(a: ArrayLike, b: ArrayLike) -> Any:
+    """Count the bits in which 64-bit fingerprints differ: an int for two ints, else uint8, broadcast.
 
     Raises `ConfigurationError` for other numbers, and for shapes that do not go together.
     """
@@ -57,7 +57,7 @@ def hamming(a: ArrayLike, b: ArrayLike) -> NDArray[np.uint8]:
         raise ConfigurationError(
             f"Fingerprints of the shapes {one.shape} and {other.shape} do not go together."
         ) from None
-    return differing
+    return differing if differing.ndim else int(differing)
 
 
 def fingerprints(features: Hashes, lengths: NDArray[np.intp], weight: Weight) -> list[int]:
