@@ -29,7 +29,7 @@ from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
 from scrapy_neardup.index import MemoryIndex
 from scrapy_neardup.index.header import Header
-from scrapy_neardup.index.lmdb.directory import check_data_file, is_unfinished, read_sidecar
+from scrapy_neardup.index.lmdb.directory import check_data_file, has_sidecar, is_unfinished
 from scrapy_neardup.index.lmdb.layout import (
     Run,
     decode_block,
@@ -335,7 +335,7 @@ def data_file(data: bytes, folder: Path) -> Any:
 @_reader("note", 1400)
 def note(data: bytes, folder: Path) -> Any:
     (folder / "index.json").write_bytes(data)
-    return read_sidecar(folder)
+    return has_sidecar(folder)
 
 
 @_reader("redis_header", 1600)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.extraction.decoding import is_binary
-from scrapy_neardup.index.lmdb.directory import read_sidecar
+from scrapy_neardup.index.lmdb.directory import has_sidecar
 from scrapy_neardup.matching.sites import is_domain
 
 from .feeds import read_json, read_json_lines, read_parquet
@@ -130,7 +130,7 @@ def _kind(path: Path) -> str:
     try:
         if path.is_dir():
             os.listdir(path)  # noqa: PTH208
-            if read_sidecar(path) is not None:
+            if has_sidecar(path):
                 raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
             if (path / _RESULTS).is_file():
                 raise SourceUnavailable(f"{path} has the results of an audit: name what that has read.")

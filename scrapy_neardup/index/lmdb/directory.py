@@ -182,24 +182,21 @@ def file_system(path: Path) -> str:
     return kind
 
 
-def read_sidecar(path: Path) -> int | None:
-    """Return how many documents the index in *path* had when it was last closed, by the note of it.
-
-    None without a note: a file of LMDB alone may be another program's. Raises OSError.
-    """
+def has_sidecar(path: Path) -> bool:
+    """Whether *path* has the note of an index: a file of LMDB may be another program's. Raises OSError."""
     try:
         with (path / SIDECAR).open("rb") as file:
             note = json.loads(file.read(_NOTE_BYTES + 1))
-        return int(note["documents"]) if "uuid" in note else None
+        return isinstance(note, dict) and "uuid" in note
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, *UNREADABLE):
-        return None
+        return False
 
 
-def write_sidecar(path: Path, uuid: str, documents: int) -> None:
+def write_sidecar(path: Path, uuid: str) -> None:
     """Write the note that there is an index: LMDB takes an empty file for a new one. Raises OSError."""
     part = path / f"{SIDECAR}.{os.getpid()}"
     try:
-        part.write_text(json.dumps({"uuid": uuid, "documents": documents}) + "\n")
+        part.write_text(json.dumps({"uuid": uuid}) + "\n")
         part.replace(path / SIDECAR)
     finally:
         part.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from scrapy_neardup.index.header import decoding
 from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.index.search import closest
 
-from .directory import DATA, SIDECAR, shared_use, translated, write_sidecar
+from .directory import DATA, SIDECAR, shared_use, translated
 from .environment import DEFAULT, Environment
 from .layout import open_header
 from .snapshot import search_near, search_one, with_key
@@ -180,14 +180,10 @@ class LmdbIndex(MemoryIndex):
         with self.lock:
             self._closed = True
         ended = self._writer.stop()
-        lost, snapshot = self._memtable.changes, self._memtable.snapshot
+        lost = self._memtable.changes
         if ended:
             with self.lock:
-                snapshot.close()
-            if not self._environment.scratch:
-                # Without this, the older note still says that there is an index.
-                with contextlib.suppress(OSError):
-                    write_sidecar(self._environment.path, self.header.uuid, snapshot.state.next)
+                self._memtable.snapshot.close()
             with self._translated("closed"):
                 self._undo.close()
         if lost:

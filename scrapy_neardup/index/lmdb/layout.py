@@ -16,7 +16,7 @@ from scrapy_neardup.index.header import Header, damaged, decoding
 from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.search import Entries
 
-from .directory import DATA, corrupted, read_sidecar, write_sidecar
+from .directory import DATA, corrupted, has_sidecar, write_sidecar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -155,8 +155,8 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
         stored = read_header(environment, transaction)
         if stored is not None:
             return stored
-        if known is not None:
-            raise corrupted(environment.path / DATA, f"it is empty and should hold {known} documents")
+        if known:
+            raise corrupted(environment.path / DATA, "it is empty and should hold an index")
         if wanted is None:
             raise IndexUnavailable(
                 f"There is no index in {environment.path}: name the directory of an index."
@@ -165,7 +165,7 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
         write_state(environment, transaction, State())
         return wanted
 
-    known = None if environment.scratch else read_sidecar(environment.path)
+    known = not environment.scratch and has_sidecar(environment.path)
     with environment.read() as transaction:
         header = read_header(environment, transaction)
     if header is None:
@@ -173,8 +173,8 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
         if not environment.scratch:
             # Without this a power cut may leave the note beside a file without a header, as damage does.
             environment.env.sync(True)
-    if known is None and not environment.scratch:
-        write_sidecar(environment.path, header.uuid, 0)
+    if not known and not environment.scratch:
+        write_sidecar(environment.path, header.uuid)
     if wanted is not None:
         header.require(wanted, str(environment.path), ignore)
     return header
