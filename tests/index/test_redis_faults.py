@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRuns
 from contextlib import closing
@@ -183,6 +184,19 @@ def test_closing_an_index_asks_a_server_given_up(tmp_path: Path) -> None:
         with closing(open_index(server.url(), None)) as again:
             assert again.gauges() | {"documents": 2, "pending": 0} == again.gauges()
         assert index.gauges()["lost"] == 0
+
+
+def test_closing_while_the_server_stays_away_ends_and_names_what_is_lost(tmp_path: Path) -> None:
+    with running(tmp_path / "redis") as server:
+        index = RedisIndex(Address.parse(server.url()), HEADER, close_seconds=0.5)
+        kept = reserve(index, documents([1]))
+        server.kill()
+        kept.confirm()
+        started = time.monotonic()
+        with pytest.raises(IndexUnavailable, match="u0"):
+            index.close()
+        assert time.monotonic() - started < 15
+        index.close()  # what is closed stays so
 
 
 def test_a_write_that_fails_holds_up_no_others_and_is_named(redis_url: str) -> None:
