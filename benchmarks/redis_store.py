@@ -1,10 +1,10 @@
 """What an index on a Redis server takes: memory, the server's time for a page, pages a second, look-ups.
 
-    python benchmarks/redis_store.py [--documents 1000000] [--data DIRECTORY]
+    python benchmarks/redis_store.py [--documents 20000 1000000] [--data DIRECTORY]
 
-Starts a server of its own, and ends it. Pages are filed beside the buckets alone of as many documents as
-are asked for, whose fingerprints have each bit set as often as those of texts. What is filed has nothing in
-common, and URLs of common length.
+Starts a server of its own for each number of documents, and ends it. Pages are filed beside the buckets
+alone of so many, whose fingerprints have each bit set as often as those of texts. What is filed has nothing
+in common, and URLs of common length.
 """
 
 from __future__ import annotations
@@ -43,18 +43,19 @@ ADDED, ONES, AT_ONCE = 20_000, 4_000, 16
 MADE, SENT, PARTS = 500_000, 5_000, 16
 #: Texts whose fingerprints are taken.
 TEXTS = 600
-#: Milliseconds of a command that is called slow.
-SLOW = 5
+#: Milliseconds of a command that is called slow, and commands that the server's log of slow ones has.
+SLOW, LOGGED = 5, 10_000
 _seeds = itertools.count(1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--documents", type=int, nargs="+", default=[20_000, 1_000_000])
     parser.add_argument("--data", type=Path, help="folder of data sets whose texts are used")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
-        measure(server.url("default"), options.documents, options.data)
+    for count in options.documents:
+        with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as server:
+            measure(server.url("default"), count, options.data)
 
 
 def measure(url: str, count: int, data: Path | None) -> None:
@@ -68,28 +69,27 @@ def measure(url: str, count: int, data: Path | None) -> None:
             detector.index.add(inputs.documents(detector.index.header, 5000, first + 1))
         print(f"added in bulk: {ADDED / (time.perf_counter() - start):,.0f} documents a second")
         used = client.info("memory")["used_memory"] - empty
-        print(f"memory: {used / ADDED:,.0f} B a document at {ADDED:,}, {client.dbsize():,} keys")
+        groups = client.scan_iter(detector.index.address.prefix + b"d*")
+        record = sum(client.memory_usage(group, samples=0) or 0 for group in groups) / ADDED
+        print(f"memory: {used / ADDED:,.0f} B a document at {ADDED:,}, {record:,.0f} of them its record")
     client.flushall()
     with Detector.open(url, extractor="none") as detector:
         start = time.perf_counter()
         fill(client, detector, count, share)
         used = client.info("memory")["used_memory"] - empty
         print(
-            f"buckets: {used / count:,.0f} B a document at {count:,}, {client.dbsize():,} keys, put in "
-            f"{time.perf_counter() - start:,.0f} s"
+            f"memory: {used / count + record:,.0f} B a document at {count:,} with records like these, "
+            f"{client.dbsize():,} buckets, put in {time.perf_counter() - start:,.0f} s"
         )
-    client.config_set("slowlog-log-slower-than", 1000 * SLOW)
+    client.config_set("slowlog-max-len", LOGGED)
+    client.config_set("slowlog-log-slower-than", 200)
     client.slowlog_reset()
     for processes, threads in ((1, 1), (1, AT_ONCE), (2, AT_ONCE)):
         with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-            list(
-                pool.map(
-                    partial(file_each, url, share, 100), [next(_seeds) for _ in range(processes)], [1] * 2
-                )
-            )
+            file = partial(pool.map, partial(file_each, url, share))
+            list(file([100] * processes, itertools.islice(_seeds, processes), [1] * processes))
             cpu = server_seconds(client)
-            seeds = [next(_seeds) for _ in range(processes)]
-            taken = list(pool.map(partial(file_each, url, share, ONES), seeds, [threads] * processes))
+            taken = [*file([ONES] * processes, itertools.islice(_seeds, processes), [threads] * processes)]
             cpu = (server_seconds(client) - cpu) / ONES / processes
         times = np.concatenate([each for each, _ in taken]) * 1000
         print(
@@ -97,8 +97,9 @@ def measure(url: str, count: int, data: Path | None) -> None:
             f"{cpu * 1e6:.0f} µs of the server each, {np.median(times):.2f} ms, "
             f"one in a hundred over {np.percentile(times, 99):.2f} ms"
         )
-    slow = [entry["duration"] / 1000 for entry in client.slowlog_get(128)]
-    print(f"commands over {SLOW} ms: {len(slow)}, the longest {max(slow, default=0):.1f} ms")
+    logged = [(each["duration"] / 1000, each["command"][:12]) for each in client.slowlog_get(LOGGED)]
+    slow, longest = sum(each > SLOW for each, _ in logged), max(logged, default="none")
+    print(f"commands over {SLOW} ms: {slow}, the longest: {longest}")
     print(f"load of the machine: {os.getloadavg()[0]:.1f}")
 
 

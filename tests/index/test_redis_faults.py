@@ -161,14 +161,17 @@ def test_the_circuit_opens_after_some_failures_and_closes_by_itself(
     assert sum("in use again" in message for message in said) == 1
 
 
-def test_closing_an_index_asks_a_server_given_up(tmp_path: Path) -> None:
+@pytest.mark.parametrize("back", [True, False])
+def test_closing_an_index_asks_a_server_given_up(tmp_path: Path, back: bool) -> None:
     """It was stopped long enough for the circuit to be open when the index is closed."""
     with (
         running(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as server,
         ThreadPoolExecutor(1) as pool,
     ):
         address = Address.parse(server.url())
-        index = RedisIndex(address, HEADER, server=Server(address, first_pause=1000))
+        index = RedisIndex(
+            address, HEADER, server=Server(address, first_pause=1000), close_seconds=30 if back else 1
+        )
         kept = [reserve(index, documents([0xFFFF << 16 * number], number)) for number in range(3)]
         server.kill()
         for _ in range(FAILURES + 1):
@@ -179,11 +182,17 @@ def test_closing_an_index_asks_a_server_given_up(tmp_path: Path) -> None:
         closed = pool.submit(index.close)
         with pytest.raises(StillRuns):
             closed.result(0.5)
-        server.start()
-        closed.result(30)
+        if back:
+            server.start()
+            closed.result(30)
+        else:
+            with pytest.raises(IndexUnavailable, match=r"2 documents were not written .*: u0, u1"):
+                closed.result(30)
+            server.start()
         with closing(open_index(server.url(), None)) as again:
-            assert again.gauges() | {"documents": 2, "pending": 0} == again.gauges()
-        assert index.gauges()["lost"] == 0
+            there = {"documents": 2, "pending": 0} if back else {"documents": 0, "pending": 3}
+            assert again.gauges() | there == again.gauges()
+        assert index.gauges()["lost"] == (0 if back else 2)
 
 
 def test_closing_while_the_server_stays_away_ends_and_names_what_is_lost(tmp_path: Path) -> None:
