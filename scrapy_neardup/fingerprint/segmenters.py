@@ -7,7 +7,6 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
-import regex
 
 from scrapy_neardup.errors import ConfigurationError
 
@@ -16,10 +15,6 @@ from .tokens import Tokens, tokenise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-
-# The characters that are tokens of class Han, see `tokens`.
-_HAN = regex.compile(r"[\p{Han}&&[\p{L}\p{Nl}]]", regex.V1)
-_HAN_RUN = regex.compile(r"(?:[\p{Han}&&[\p{L}\p{Nl}]]\p{M}*)+", regex.V1)
 
 
 class Segmenter(Protocol):
@@ -67,18 +62,19 @@ def segment(tokens: Tokens, segmenter: Segmenter) -> Tokens:
     han = tokens.unspaced & ~tokens.syllables
     if not han.any():
         return tokens
-    runs = "\n".join("".join(_HAN.findall(run)) for run in _HAN_RUN.findall(text_of(tokens.points)))
+    firsts, ends = tokens.places[han].T
+    text = text_of(tokens.points.take(firsts))
+    edges = [0, *(np.flatnonzero(firsts[1:] != ends[:-1]) + 1).tolist(), len(text)]
     try:
-        words = [word for word in segmenter.cut(runs) if word.strip()]
+        cut = segmenter.cut("\n".join(text[start:stop] for start, stop in pairwise(edges)))
+        words = [word for word in cut if word.strip()]
+        if "".join(words) != text:
+            raise ValueError("it gave other characters than it was given")
     except Exception as error:  # it may be the user's code
         raise ConfigurationError(
             f"The segmenter {segmenter.identity!r} has failed ({error!r}): mend it, or name another."
         ) from error
     lengths = np.fromiter(map(len, words), np.intp, len(words))
-    if "".join(words) != runs.replace("\n", "") or lengths.sum() != np.count_nonzero(han):
-        raise ConfigurationError(
-            f"The segmenter {segmenter.identity!r} gave other characters than it was given, in its words."
-        )
     starts = np.ones(len(tokens), np.bool_)
     starts[han] = False
     starts[np.flatnonzero(han)[np.cumsum(lengths) - lengths]] = True
