@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -24,16 +27,16 @@ if TYPE_CHECKING:
 #: Key of meta of the requests that a callback has yielded, and of those that were put behind the others. The
 #: former says whether a page had the link before.
 LINK_KEY, DEFERRED_KEY = "neardup_link", "neardup_deferred"
-#: What tells twins apart is closed after so many pages in a row that were copies of theirs, a shape after so
-#: many copies: then at least 95 % of its pages are copies, by the lower bound of Wilson's interval, at 95 %.
-TWINS, COPIES = 10, 52
-#: What tells twins apart and has made another page is closed once it has made none for so many times as long
-#: as on average, a gap that no share leaves by chance; or for so many: then it makes one of 200, at 95 %.
-GAPS, MOST = 8, 600
-#: Of closed requests one in so many is sent, by chance; ever fewer after thousands; of known links after 80.
-SAMPLE = 20
+#: Closed is what brings fewer new pages than this share, of late: ten copies do if there was nothing before.
+RARE = 0.05
+#: What may be lost of a host's new pages, on average, if as many requests wait as it has had new pages.
+LOSS = 0.005
+#: For so many seconds those that were not drawn wait for what was.
+PATIENCE = 10.0
 #: What a deferred request's priority loses.
 BEHIND = 1_000_000
+#: What the former of them begins with: looks at it, the name of what is closed, and its new pages then.
+FIRST = (0, "", 0)
 #: How many shapes and URLs are remembered. If there are more, all are open, or new, again.
 SHAPES, LINKS = 10_000, 1_000_000
 #: A segment of a path that names something, rather than one of many things.
@@ -44,6 +47,11 @@ class SkippedRequest(IgnoreRequest):
     """The request is not sent, as those of its shape bring nothing new. Its errback gets this."""
 
 
+def _typed(segment: str) -> str:
+    """Return a segment of a path if it is a short word, else `*`; of a date `*-*-*`, of a month `*-*`."""
+    return segment if _WORD.fullmatch(segment) else re.sub(r".*[^\W\d_].*|\d+", "*", segment)
+
+
 def shape_of(url: str) -> str:
     """Return host and path of *url*, `*` in place of what is no short word, and the names of parameters.
 
@@ -51,7 +59,7 @@ def shape_of(url: str) -> str:
     'a.example/shop/*?color&sort'
     """
     parts = urlsplit(url)
-    path = "/".join(each if _WORD.fullmatch(each) else "*" for each in parts.path.split("/"))
+    path = "/".join(map(_typed, parts.path.split("/")))
     names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
     return f"{host_of(url)}{path}?{'&'.join(names)}"[:300]
 
@@ -78,8 +86,7 @@ def twins_of(url: str) -> tuple[int, dict[str, tuple[int, int]]]:
     for number, segment in enumerate(path[:10]):
         if segment:
             before, behind = path[:number], path[number + 1 :]
-            words = [each if _WORD.fullmatch(each) else "*" for each in before]
-            name = "/".join([*words, "{}", *("*" for _ in behind)])
+            name = "/".join([*map(_typed, before), "{}", *("*" for _ in behind)])
             twins[f"={host}{name}"[:300]] = key(before + behind, query, number), key(before + behind, query)
     return key(path, query), twins
 
@@ -101,8 +108,26 @@ def _named(url: str, link: str) -> str:
     return shape_of(url) + (" again" if link == "again" else "")
 
 
+@dataclass(slots=True)
+class _Count:
+    """What is known of a shape, of what tells twins apart, or, in *new* and *held*, of a host."""
+
+    pages: int = 0
+    new: int = 0
+    #: The share of new ones among the last pages.
+    rate: float = 0.5
+    #: Requests held back since the last new page, how many were drawn, how many are still to be looked at.
+    held: int = 0
+    drawn: int = 0
+    waiting: int = 0
+
+
 class Budget:
     """Learns which URLs bring nothing new, and holds their requests back if a callback has yielded them.
+
+    That loses nothing. Before any is skipped a share f is drawn of all, whatever the order of the site, and
+    sent. If one is new, all that wait with it are sent. So if D of them are new, they are missed with
+    probability (1-f)^D: at most 1/(ef) are lost on average, `LOSS` of the host's new pages if as many wait.
 
     *how* says what becomes of them; *state* returns what the crawl keeps in its JOBDIR.
     """
@@ -112,25 +137,25 @@ class Budget:
         self._state = state
         #: Whether a page has stored an item.
         self.items = False
-        self._deferred = 0
-        #: How many closed requests there were, and which is sent next; apart those that are looked at again.
-        self._asked: dict[tuple[str, bool], tuple[int, int]] = {}
         #: Links that were given, and the names of parameters that have had two values on one page.
         self._links: set[int] = set()
         self._varying: set[str] = set()
         #: The stories of pages by the keys of their URLs and their twins; b"" of those that are on their way.
         self._stories: dict[int, bytes] = {}
+        #: When pages were drawn that are on their way.
+        self._drawn: dict[int, float] = {}
 
     @property
-    def _shapes(self) -> dict[str, tuple[int, int, int]]:
-        """How many copies there were of each shape since its last new page, and before; how many new ones."""
-        return self._state().setdefault("neardup_counts", {})  # type: ignore[no-any-return]
+    def _counts(self) -> dict[str, _Count]:
+        return self._state().setdefault("neardup_budget", {})  # type: ignore[no-any-return]
+
+    def _count_of(self, name: str) -> _Count:
+        if len(self._counts) >= SHAPES and name not in self._counts:
+            self._counts.clear()
+        return self._counts.setdefault(name, _Count())
 
     def _closed(self, name: str) -> bool:
-        run, before, new = self._shapes.get(name, (0, 0, 0))
-        if name[0] != "=":
-            return run >= COPIES
-        return run >= (min(MOST, max(COPIES, GAPS * (before + new) // new)) if new else TWINS)
+        return name in self._counts and self._counts[name].rate < RARE
 
     def follows(self, url: str, request: Request, seen: dict[str, str]) -> bool:
         """Note that the page at *url* has yielded *request*; return whether that may lead to a new page.
@@ -176,22 +201,20 @@ class Budget:
         # A copy of the page without a parameter says nothing of others of its shape.
         if new or link == "again" or all(self._stories.get(keys[1]) != story for keys in twins.values()):
             counted.append(_named(url, link))
-        changes = [self._count(name, new=new) for name in counted]
+        closed = [*map(self._closed, counted)]
+        host = self._count_of(host_of(url))
+        host.new += new
+        for count in map(self._count_of, counted):
+            count.pages += 1
+            count.rate += (new - count.rate) / min(count.pages + 1, 1 / RARE)
+            if new:  # all that wait are sent
+                count.new += 1
+                host.held -= count.held
+                count.held = count.drawn = count.waiting = 0
         self._note(key, twins, story)
-        return next(filter(None, changes), None)
-
-    def _count(self, name: str, *, new: bool) -> str | None:
-        was_closed = self._closed(name)
-        if len(self._shapes) >= SHAPES and name not in self._shapes:
-            self._shapes.clear()
-        run, before, made = self._shapes.get(name, (0, 0, 0))
-        if new:  # a shape is closed again soon if fewer than one in twenty are new
-            left = 0 if name[0] == "=" else 3 * min(run, COPIES) // 5
-            self._shapes[name] = left, before + run, made + 1
-            self._asked = {key: asked for key, asked in self._asked.items() if key[0] != name}
-        else:
-            self._shapes[name] = run + 1, before, made
-        return None if self._closed(name) == was_closed else "opened" if was_closed else "closed"
+        self._drawn.pop(key, None)
+        changed = closed != [*map(self._closed, counted)]
+        return None if not changed else "opened" if new else "closed"
 
     def _note(self, key: int, twins: dict[str, tuple[int, int]], story: bytes) -> None:
         if len(self._stories) >= LINKS:
@@ -199,38 +222,47 @@ class Budget:
         for each in (key, *(keys[0] for keys in twins.values())):
             self._stories[each] = self._stories.get(each) or story
 
+    def waits(self, request: Request) -> bool:
+        """Whether pages that were drawn are on their way, which say whether *request* is skipped."""
+        late = time.monotonic() - PATIENCE
+        self._drawn = {key: drawn for key, drawn in self._drawn.items() if drawn > late}
+        return bool(self._drawn) and request.meta.get(DEFERRED_KEY, FIRST)[0] > 1
+
     def held(self, request: Request) -> str | None:
         """Return why *request* is held back; None if it is to be sent."""
         meta = request.meta
-        deferred = DEFERRED_KEY in meta
-        if not meta.get(LINK_KEY) or (deferred and self.how == "defer") or not may_be_held(request):
+        done = self.how == "defer" and DEFERRED_KEY in meta
+        if done or not meta.get(LINK_KEY) or not may_be_held(request):
             return None
+        looks, name, new = meta.pop(DEFERRED_KEY, FIRST)  # what is sent is not held if it is sent again
         key, twins = twins_of(request.url)
-        name, story = _named(request.url, meta[LINK_KEY]), b""
-        for twin, keys in twins.items():
-            known = [self._stories[each] for each in keys if each in self._stories]
-            if self._closed(twin) and known and (max(known) or not deferred):
-                name, story = twin, max(known)
-        if not self._closed(name):
+        known = {twin: [*filter(None, map(self._stories.get, keys))] for twin, keys in twins.items()}
+        if not looks:
+            come = (twin for twin, keys in twins.items() if any(each in self._stories for each in keys))
+            name = next(filter(self._closed, come), _named(request.url, meta[LINK_KEY]))
+        count, host = self._count_of(name), self._count_of(host_of(request.url))
+        lone = looks > 1 and name in twins and not known[name]  # no twin has come
+        if lone or not self._closed(name) or (looks and count.new != new):
             self._note(key, twins, b"")
             return None
-        asked, due = self._asked.get((name, deferred), (1, 1))
-        sent = asked >= due and not (deferred and story)
-        rarer = 4 if meta[LINK_KEY] == "again" else 5 * SAMPLE
-        if sent:  # the next one is due after 20 on average, in no site's step
-            due += random.randrange(1, 2 * max(SAMPLE, asked // rarer))
-        self._asked[name, deferred] = (asked + 1, due)
-        self._note(key, twins, story if deferred and not sent else b"")
-        return None if sent else f"the last {self._shapes[name][0]} pages of {name} brought nothing new"
+        draw = False
+        if not looks:
+            # There are no more links that were given before than links.
+            more = meta[LINK_KEY] == "new" or count.held < len(self._links)
+            count.held, host.held, count.waiting = count.held + more, host.held + more, count.waiting + 1
+        elif looks == 1:
+            share = 1 / (math.e * LOSS * math.sqrt(max(1, host.new) * max(1, host.held)))
+            draw = random.random() * count.waiting < min(1, share) * count.held - count.drawn
+            count.drawn, count.waiting = count.drawn + draw, count.waiting - 1
+        self._note(key, twins, max(known.get(name, ()), default=b"") if looks and not draw else b"")
+        if draw:
+            self._drawn[key] = time.monotonic()
+            return None
+        meta[DEFERRED_KEY] = looks + 1, name, new if looks else count.new
+        return f"less than one in {1 / RARE:.0f} of the last pages of {name} brought something new"
 
     def later(self, request: Request) -> Request | None:
-        """Return what to send when all others are done in place of a request that is held back.
-
-        None: nothing, since that was done before, and meanwhile no page has opened its shape.
-        """
-        if DEFERRED_KEY in request.meta:
+        """Return what to send when all others are done in place of a held request; None: it is skipped."""
+        if request.meta[DEFERRED_KEY][0] > 2:
             return None
-        self._deferred += 1
-        # The first ones come first, in few steps: a scheduler has a queue, or a file, for each priority.
-        priority = request.priority - BEHIND - self._deferred.bit_length()
-        return request.replace(priority=priority, dont_filter=True, meta={**request.meta, DEFERRED_KEY: True})
+        return request.replace(priority=request.priority - BEHIND, dont_filter=True)

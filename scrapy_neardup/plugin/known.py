@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from w3lib.url import canonicalize_url
 
-from .budget import BEHIND, DEFERRED_KEY, LINKS, may_be_held
+from .budget import BEHIND, DEFERRED_KEY, FIRST, LINKS, may_be_held
 from .settings import plain_url
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class KnownUrls:
         """Return what to send when all others are done in place of a held request; None: nothing."""
         if self._come.get(self._named(request.url)[0], 0) > 1:
             return None
-        meta = {**request.meta, DEFERRED_KEY: True}
+        meta = {**request.meta, DEFERRED_KEY: FIRST}
         return request.replace(priority=request.priority - BEHIND, dont_filter=True, meta=meta)
 
     def has_come(self, url: str, *, items: bool) -> None:

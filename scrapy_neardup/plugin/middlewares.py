@@ -52,7 +52,11 @@ class NearDupDownloaderMiddleware(Component):
         self._turns = FairQueue(self.extension.config.processes + 1, self._timeout)
         self._loop_lock = DeferredLock()
 
-    def process_request(self, request: Request) -> Request | None:
+    async def process_request(self, request: Request) -> Request | None:
+        while self.extension.budget is not None and self.extension.budget.waits(request):
+            pause: Deferred[None] = Deferred()
+            call_later(0.05, pause.callback, None)
+            await result_of(pause)
         for name, holder in (("rules", self.extension.known), ("budget", self.extension.budget)):
             why = later = None
             with self.extension.reporter.fails_open(name, request.url):

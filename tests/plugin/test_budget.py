@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request
 
-from scrapy_neardup.plugin.budget import COPIES, SAMPLE, TWINS, Budget, shape_of
+from scrapy_neardup.plugin.budget import LOSS, Budget, shape_of
 from tests.helpers import forked
 
 URL = "https://a.example/p/12?from=x"
@@ -29,32 +29,65 @@ def link(url, **options):
     return request
 
 
-@given(st.lists(st.sampled_from(["new", "copies", "copy", "asked", "asked"]), max_size=400))
-def test_a_shape_is_closed_by_copies_alone_opened_by_one_new_page_and_never_held_for_long(events):
-    spent, run, held = budget(), 0, 0
-    for event in events:
-        if event == "asked":
-            held = held + 1 if spent.held(link(URL)) else 0
-            assert held < 2 * SAMPLE
-            assert not held or run >= COPIES // 2
+def visited(spent, pages):
+    """Ask for *pages*, URLs with what they show, until none is left; return what is lost, and requests sent.
+
+    A page shown may have further pages, a third value. A page is new if what it shows has not come.
+    """
+    skipped, come, sent, todo = set(), set(), 0, [(link(url), *shown) for url, *shown in pages]
+    while todo:
+        request, story, *further = todo.pop(0)
+        if not spent.held(request):
+            sent += 1
+            spent.judged(request.url, "new", new=story not in come, story=story)
+            come.add(story)
+            todo[:0] = [(link(url), *shown) for url, *shown in (further[0]() if further else ())]
+        elif later := spent.later(request):
+            todo.append((later, story, *further))
         else:
-            for _ in range(COPIES - 1 if event == "copies" else 1):
-                spent.judged(URL, "new", new=event == "new")
-                run = 0 if event == "new" else run + 1
-            held = held if run else 0
+            skipped.add(story)
+    return skipped - come, sent
 
 
-def test_a_trap_without_end_is_sampled_by_chance_and_ever_less():
-    spent = budget()
+@given(st.lists(st.booleans(), max_size=200))
+def test_a_shape_is_closed_by_copies_opened_by_a_new_page_and_all_that_wait_are_sent(events):
+    spent, run, waiting = budget(), 0, []
+    for new in events:
+        spent.judged(URL, "new", new=new)
+        run = 0 if new else run + 1
+        held = spent.held(request := link(URL))
+        assert (run > 0) if held else (run < (60 if True in events else 10))
+        waiting = [] if new else [*waiting, *([spent.later(request)] if held else [])]
+    spent.judged(URL, "new", new=True)
+    assert not any(map(spent.held, waiting))
+
+
+def test_a_trap_without_end_is_left_after_a_sample():
+    def further():
+        return [(f"https://a.example/t/{random.getrandbits(64)}", b"copy", further) for _ in range(3)]
+
     random.seed(1)
-    for _ in range(COPIES):
-        spent.judged(URL, "new", new=False)
-    request = link(URL)
-    sent = [number for number in range(50_000) if spent.held(request) is None]
-    assert 10 < len([number for number in sent if number < 400]) < 40
-    assert len({number % SAMPLE for number in sent[:100]}) > 15
-    assert 200 < len(sent) < 800
-    assert spent.judged(URL, "new", new=True) == "opened"
+    pages = [(f"https://a.example/p/{number}", b"%d" % number) for number in range(100)]
+    assert visited(budget(), [*pages, *further()])[1] < 500
+
+
+@pytest.mark.parametrize("where", ["first", "anywhere", "last"])
+@pytest.mark.parametrize("new", [1, 4, 16, 64])
+def test_what_is_lost_is_bounded_wherever_a_site_hides_it(new, where):
+    """300 products whose variants are copies, but for some: 16 or more are never missed, fewer at times."""
+    lost = 0
+    for seed in range(10):
+        random.seed(seed)
+        start = {"first": 0, "anywhere": random.randrange(300 - new), "last": 300 - new}[where]
+        own = {*range(start, start + new)} if where != "anywhere" else {*random.sample(range(300), new)}
+        pages = []
+        for number in range(300):
+            url, story = f"https://a.example/p/{number}", b"%d" % number
+            pages += [(url, story), (f"{url}?color=red", story + b"red" * (number in own))]
+        missed, sent = visited(budget(), pages)
+        lost += len(missed)
+        assert not missed or (new < 16 and sent < 450)
+    assert lost / 10 <= 1.5 * LOSS * 300
 
 
 @given(st.permutations(["a=1", "b=2", "c[]=3"]), st.integers(0, 10**6))
@@ -82,8 +115,7 @@ def test_what_is_never_held_back(options):
     for _ in range(100):
         spent.judged(URL, "new", new=False)
     assert spent.held(Request(URL)) is None  # nobody has yielded it: it is of start()
-    assert spent.held(link(URL)) is None  # the first one is sent
-    assert "brought nothing new" in spent.held(link(URL))
+    assert "brought something new" in spent.held(link(URL))
     assert all(spent.held(link(URL, **options)) is None for _ in range(30))
 
 
@@ -117,63 +149,33 @@ def test_what_tells_twins_apart_is_closed_by_copies_of_twins_that_have_come(even
         spent.judged(url.format(number, 2), "new", new=event == "new", story=story)
         run = run + 1 if event == "copy" else run if event == "other" else 0
     twin, lone = url.format(0, 3), url.format("lone", 3)
-    held = [bool(spent.held(link(each))) for each in (lone, twin, twin)]
-    if run >= (COPIES if "new" in events else TWINS):
-        assert held == [False, False, True]  # the first one is sent
-    if len(events) < TWINS:
-        assert held == [False] * 3
-
-
-@pytest.mark.parametrize("every", [5, 10, 20, 50, 1000])
-def test_variants_of_their_own_among_copies_are_not_missed(every):
-    """Of 2,000 products one variant in so many is a page of its own: the sample meets one; all are sent."""
-    random.seed(every)
-    spent, dice, unique, later = budget(), random.Random(1), 0, []
-
-    def ask(url, new, story):
-        request = link(url)
-        if spent.held(request):
-            later.append((request, new, story))
-        else:
-            spent.judged(url, "new", new=new, story=story)
-
-    for number in range(2000):
-        story, new = b"%d" % number, dice.random() < 1 / every
-        unique += 1 + new
-        ask(f"https://a.example/p/{number}", new=True, story=story)
-        ask(f"https://a.example/p/{number}?color=red", new=new, story=story + b"red" * new)
-    skipped = []
-    for request, new, story in later:
-        if spent.held(spent.later(request)):
-            skipped.append(new)
-        else:
-            spent.judged(request.url, "new", new=new, story=story)
-    assert sum(skipped) <= 0.005 * unique
-    assert (len(skipped) > 1000) == (every == 1000)
+    held = [bool(spent.held(link(each))) for each in (lone, twin)]
+    if run >= (60 if "new" in events else 10):
+        assert held == [False, True]
+    if len(events) < 10:
+        assert held == [False] * 2
 
 
 def test_what_a_page_shows_under_another_session_is_no_new_page_and_what_was_sent_by_post_is_no_twin():
     random.seed(1)
     spent = budget()
-    for number in range(20):  # such as pages with items whose text is too short to be a copy
+    for number in range(10):  # such as pages with items whose text is too short to be a copy
         spent.judged(f"https://a.example/p?sid={number}", "new", new=True, story=b"shown")
         spent.judged("https://a.example/q?n=1#POST-7f", "new", new=True, story=b"posted")
-    assert [spent.held(link(f"https://a.example/p?sid={each}")) is None for each in "xy"] == [True, False]
+    assert [spent.held(link(f"https://a.example/p?sid={each}")) is None for each in "xy"] == [False, False]
     assert [spent.held(link(f"https://a.example/q?n={each}")) is None for each in "xy"] == [True, True]
 
 
 def test_skipped_and_deferred():
     for how in ("defer", "skip"):
         spent = budget(how)
-        for _ in range(COPIES):
+        for _ in range(100):
             spent.judged(URL, "new", new=False)
-        spent.held(link(URL))  # the first one is sent
-        later = spent.later(link(URL, priority=3, cb_kwargs={"a": 1}))
-        spent.held(later)
+        spent.held(request := link(URL, priority=3, cb_kwargs={"a": 1}))
+        later = spent.later(request)
         assert (later.dont_filter, later.cb_kwargs) == (True, {"a": 1})
         assert later.priority < -1000
-        assert (spent.held(later) is None) == (how == "defer")
-        assert spent.later(later) is None
+        assert spent.held(later) is None  # the only one is drawn, or not skipped
 
 
 class Shop:
