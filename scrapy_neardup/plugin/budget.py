@@ -52,8 +52,10 @@ def _typed(segment: str) -> str:
     return segment if _WORD.fullmatch(segment) else re.sub(r".*[^\W\d_].*|\d+", "*", segment)
 
 
-def shape_of(url: str) -> str:
+def shape_of(url: str, link: str = "new") -> str:
     """Return host and path of *url*, `*` in place of what is no short word, and the names of parameters.
+
+    What was linked before is a shape of its own.
 
     >>> shape_of("https://a.example/shop/red-kettle-19?sort=price&color=red")
     'a.example/shop/*?color&sort'
@@ -61,7 +63,7 @@ def shape_of(url: str) -> str:
     parts = urlsplit(url)
     path = "/".join(map(_typed, parts.path.split("/")))
     names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
-    return f"{host_of(url)}{path}?{'&'.join(names)}"[:300]
+    return f"{host_of(url)}{path}?{'&'.join(names)}"[:300] + " again" * (link == "again")
 
 
 def twins_of(url: str) -> tuple[int, dict[str, tuple[int, int]]]:
@@ -103,11 +105,6 @@ def may_be_held(request: Request) -> bool:
     )
 
 
-def _named(url: str, link: str) -> str:
-    """Return the shape of a URL; those that were linked before are one of their own."""
-    return shape_of(url) + (" again" if link == "again" else "")
-
-
 @dataclass(slots=True)
 class _Count:
     """What is known of a shape, of what tells twins apart, or, in *new* and *held*, of a host."""
@@ -145,17 +142,14 @@ class Budget:
         #: When pages were drawn that are on their way.
         self._drawn: dict[int, float] = {}
 
-    @property
-    def _counts(self) -> dict[str, _Count]:
-        return self._state().setdefault("neardup_budget", {})  # type: ignore[no-any-return]
-
     def _count_of(self, name: str) -> _Count:
-        if len(self._counts) >= SHAPES and name not in self._counts:
-            self._counts.clear()
-        return self._counts.setdefault(name, _Count())
+        counts = self._state().setdefault("neardup_budget", {})
+        if len(counts) >= SHAPES and name not in counts:
+            counts.clear()
+        return counts.setdefault(name, _Count())  # type: ignore[no-any-return]
 
     def _closed(self, name: str) -> bool:
-        return name in self._counts and self._counts[name].rate < RARE
+        return name in self._state().get("neardup_budget", ()) and self._count_of(name).rate < RARE
 
     def follows(self, url: str, request: Request, seen: dict[str, str]) -> bool:
         """Note that the page at *url* has yielded *request*; return whether that may lead to a new page.
@@ -200,7 +194,7 @@ class Budget:
         counted = [name for name, stories in known.items() if stories and (new or story in stories)]
         # A copy of the page without a parameter says nothing of others of its shape.
         if new or link == "again" or all(self._stories.get(keys[1]) != story for keys in twins.values()):
-            counted.append(_named(url, link))
+            counted.append(shape_of(url, link))
         closed = [*map(self._closed, counted)]
         host = self._count_of(host_of(url))
         host.new += new
@@ -213,8 +207,9 @@ class Budget:
                 count.held = count.drawn = count.waiting = 0
         self._note(key, twins, story)
         self._drawn.pop(key, None)
-        changed = closed != [*map(self._closed, counted)]
-        return None if not changed else "opened" if new else "closed"
+        if closed == [*map(self._closed, counted)]:
+            return None
+        return "opened" if new else "closed"
 
     def _note(self, key: int, twins: dict[str, tuple[int, int]], story: bytes) -> None:
         if len(self._stories) >= LINKS:
@@ -239,15 +234,14 @@ class Budget:
         known = {twin: [*filter(None, map(self._stories.get, keys))] for twin, keys in twins.items()}
         if not looks:
             come = (twin for twin, keys in twins.items() if any(each in self._stories for each in keys))
-            name = next(filter(self._closed, come), _named(request.url, meta[LINK_KEY]))
+            name = next(filter(self._closed, come), shape_of(request.url, meta[LINK_KEY]))
         count, host = self._count_of(name), self._count_of(host_of(request.url))
         lone = looks > 1 and name in twins and not known[name]  # no twin has come
         if lone or not self._closed(name) or (looks and count.new != new):
             self._note(key, twins, b"")
             return None
         draw = False
-        if not looks:
-            # There are no more links that were given before than links.
+        if not looks:  # of links that were given before there are no more than links
             more = meta[LINK_KEY] == "new" or count.held < len(self._links)
             count.held, host.held, count.waiting = count.held + more, host.held + more, count.waiting + 1
         elif looks == 1:
