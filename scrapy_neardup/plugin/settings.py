@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
@@ -169,14 +168,9 @@ def _rule(name: str, value: object) -> Rule:
     if policy is not None and policy is not False:
         policy = choice(f"{name}['policy']", policy, POLICIES)
     if isinstance(scope, str) and scope not in SCOPES:
-        scope = partial(_named, scope)
-    elif scope is not None:
-        scope = _scope(f"{name}['scope']", scope)
+        return Rule(pattern, cast("Policy", policy), lambda url, spider: str(scope), to)
+    scope = None if scope is None else _scope(f"{name}['scope']", scope)
     return Rule(pattern, cast("Policy", policy), scope, to)
-
-
-def _named(scope: str, url: str, spider: Spider) -> str:
-    return scope
 
 
 #: The settings that differ for a kind of site. docs/scrapy.md says why.

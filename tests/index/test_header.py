@@ -11,7 +11,6 @@ import pytest
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.index import Header
-from scrapy_neardup.index.header import FORMAT
 from scrapy_neardup.matching.records import fingerprinter_of, header_for, scheme_of
 
 HEADER = header_for(Fingerprinter(), "plain 1")
@@ -48,12 +47,6 @@ def test_what_no_index_has(fields: dict[str, Any]) -> None:
     with pytest.raises(IndexCorrupted, match="header of the index cannot be read"):
         Header.from_json(changed(**fields))
     assert time.process_time() - started < 3  # all choices of 32 blocks out of 64 would take for ever
-
-
-@pytest.mark.parametrize("format", [10**6, FORMAT - 1])
-def test_another_format_is_told_first(format: int) -> None:
-    with pytest.raises(IndexMismatch, match="has format"):
-        Header.from_json(changed(format=format, families="of another kind"))
 
 
 @pytest.mark.parametrize("changes", [{"scheme": None}, {"features": None}, {"weather": "fair"}])

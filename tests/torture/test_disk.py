@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import pytest
-
 from torture.exercises.power import Disk, cuts
 from torture.shim import NAME, OPEN, SYNC, TRUNCATE, WRITE, Call
 
@@ -69,15 +67,3 @@ def test_a_file_that_was_cut_shorter(tmp_path: Path) -> None:
     for call in [*calls()[:4], Call(TRUNCATE, FILE, 4096, b""), Call(SYNC, FILE, 0, b"")]:
         disk.take(call, MARKS)
     assert disk.synced[FILE] == bytearray(b"a" * 4096)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_same_seed_leaves_the_same(tmp_path: Path, seed: int) -> None:
-    images = []
-    for which in "ab":
-        disk = Disk()
-        for call in calls():
-            disk.take(call, MARKS)
-        disk.rebuild(random.Random(seed), tmp_path / which, WORLD)
-        images.append({path.name: path.read_bytes() for path in (tmp_path / which / "index").iterdir()})
-    assert images[0] == images[1]

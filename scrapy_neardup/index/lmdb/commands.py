@@ -117,10 +117,9 @@ def check(index: LmdbIndex) -> Iterator[Problem]:
 def find_problems(
     environment: Environment, header: Header, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Iterator[Problem]:
-    """Yield the problems of the index in *environment*, as one transaction sees it while others write.
+    """Yield the first problem of each run and of the log, as one transaction sees them while others write.
 
-    Everything is read once, and each checksum is verified. Of each run, and of the log, the first problem is
-    told. *progress* is called with how many of these were read, and how many there are.
+    Each checksum is verified. *progress* is called with how many of these were read, and how many there are.
     """
     try:
         with reading(environment, header) as reader:

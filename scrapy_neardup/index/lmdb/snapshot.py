@@ -133,10 +133,9 @@ class Snapshot:
 
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
         """Yield the blocks of runs and log that begin in [start, stop), with their first numbers, checked."""
-        for number, documents in self._blocks("documents", start, min(stop, self.state.flushed)):
-            yield number, documents.stored
-        for number, documents in self._blocks("log", max(start, self.state.flushed), stop):
-            yield number, documents.stored
+        for name, low, high in (("documents", 0, self.state.flushed), ("log", self.state.flushed, stop)):
+            for number, documents in self._blocks(name, max(start, low), min(stop, high)):
+                yield number, documents.stored
 
     def log(self, start: int, without: Collection[int] = ()) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log from *start* on, but those that begin with one *without*, checked."""
