@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from scrapy_neardup.fingerprint.main_text import stand_in
 from scrapy_neardup.matching.boilerplate import TITLES, paragraph_keys, widespread, without_paragraphs
 from scrapy_neardup.matching.records import entries
 
-from .arrays import ranges, text_places
+from .arrays import text_places
 from .names import name_pages
 from .signing import spread
 from .urls import split_url
@@ -21,11 +21,10 @@ from .urls import split_url
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from scrapy_neardup.fingerprint.main_text import MainText
 
     from .crawl import Crawl
+    from .names import Names
     from .settings import AuditOptions
     from .store import Store
 
@@ -40,37 +39,26 @@ def leave_out_boilerplate(
 
     Also returned is what was left out by host: how many paragraphs of how many pages, and an example.
     """
-    sites = crawl.documents.records["site"].astype(np.int64)
-    enough = are_titled(sites.tolist(), crawl.titles)
-    stored = store.paragraphs().often(TITLES)  # fewer pages have fewer titles
-    pages = np.flatnonzero(enough & np.isin(crawl.ids, stored.id))
-    places = np.searchsorted(stored.id, crawl.ids[pages])
-    headlines = [""] * len(crawl)
-    for row, place in zip(pages.tolist(), places.tolist(), strict=True):
-        headlines[row] = stored.headline[place]
-    names, titled = name_pages(sites.tolist(), crawl.urls, crawl.titles, headlines)
-    counts = np.diff(stored.ends)[places]
-    rows, keys = np.repeat(pages, counts), stored.keys[ranges(stored.ends[places], counts)]
-    shared = widespread(sites[rows], keys, text_places(crawl.titles)[rows])
-    rows, keys = rows[shared], keys[shared]
-    left_out: dict[int, set[int]] = defaultdict(set)
-    for row, key in zip(rows.tolist(), keys.tolist(), strict=True):
-        left_out[row].add(key)
+    sites, stored = crawl.documents.records["site"].tolist(), store.paragraphs()
+    headlines, paragraphs = zip(*(stored.get(page, ("", b"")) for page in crawl.ids.tolist()), strict=True)
+    names, titled, left_out = of_sites(sites, crawl.urls, crawl.titles, headlines, paragraphs)
 
     def text_of(row: int) -> MainText:
         text = store.main_text(int(crawl.ids[row]))
         assert text is not None  # it has paragraphs or a title
         return text
 
+    of_site: dict[int, list[int]] = defaultdict(list)
+    for row in sorted(left_out):
+        of_site[sites[row]].append(row)
     found: list[dict[str, Any]] = []
-    for site in np.unique(sites[rows]):
-        own = sites[rows] == site
-        paragraphs, first, often = np.unique(keys[own], return_index=True, return_counts=True)
-        most = int(np.argmax(often))
-        lines = text_of(int(rows[own][first[most]])).text.split("\n")
-        example = next(line for line in lines if int(paragraphs[most]) in paragraph_keys(line))[:_SHOWN]
-        host, having = split_url(crawl.urls[int(rows[own].min())]).host, len(np.unique(rows[own]))
-        found.append({"host": host, "paragraphs": len(paragraphs), "pages": having, "example": example})
+    for rows in of_site.values():
+        counts = Counter(key for row in rows for key in left_out[row])
+        most = min(counts, key=lambda key: (-counts[key], key))
+        lines = text_of(next(row for row in rows if most in left_out[row])).text.split("\n")
+        example = next(line for line in lines if most in paragraph_keys(line))[:_SHOWN]
+        host = split_url(crawl.urls[rows[0]]).host
+        found.append({"host": host, "paragraphs": len(counts), "pages": len(rows), "example": example})
     found.sort(key=lambda each: (-each["pages"], each["host"]))
     crawl, changed = replace(crawl, names=names), sorted({*left_out, *titled})
     texts = (
@@ -81,12 +69,32 @@ def leave_out_boilerplate(
     return _signed_anew(crawl, changed, texts, settings) if changed else crawl, found
 
 
-def are_titled(sites: Sequence[int], titles: Sequence[str]) -> NDArray[np.bool_]:
-    """Tell which of n pages are of *sites* with so many *titles* that boilerplate can be known; bool[n]."""
+def of_sites(
+    sites: Sequence[int],
+    urls: Sequence[str],
+    heads: Sequence[str],
+    headlines: Sequence[str],
+    paragraphs: Sequence[bytes],
+) -> tuple[Names, dict[int, str], dict[int, set[int]]]:
+    """Return the names of n pages of whole sites, and by page titles to compare, and boilerplate's keys.
+
+    *heads* are titles of heads, *headlines* of main texts, *paragraphs* the keys of the long ones (bytes of
+    uint64[m]). Sites with few titles have no boilerplate that can be known.
+    """
     different: dict[int, set[str]] = defaultdict(set)
-    for site, title in zip(sites, titles, strict=True):
+    for site, title in zip(sites, heads, strict=True):
         different[site].add(title)
-    return np.array([len(different[site]) >= TITLES for site in sites], bool)
+    enough = [len(different[site]) >= TITLES for site in sites]
+    own = [each if known else b"" for each, known in zip(paragraphs, enough, strict=True)]
+    shown = [each if known else "" for each, known in zip(headlines, enough, strict=True)]
+    names, titled = name_pages(sites, urls, heads, shown)
+    rows, keys = np.repeat(np.arange(len(own)), [len(each) // 8 for each in own]), b"".join(own)
+    numbers = np.frombuffer(keys, np.uint64)
+    shared = widespread(np.array(sites, np.int64)[rows], numbers, text_places(heads)[rows])
+    left_out: dict[int, set[int]] = defaultdict(set)
+    for row, key in zip(rows[shared].tolist(), numbers[shared].tolist(), strict=True):
+        left_out[row].add(key)
+    return names, titled, left_out
 
 
 def _signed_anew(crawl: Crawl, rows: list[int], texts: Iterator[MainText], settings: AuditOptions) -> Crawl:

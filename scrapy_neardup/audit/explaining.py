@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import re
 from contextlib import closing
-from itertools import islice
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
 
     from .settings import AuditOptions
 
-_WORD = re.compile(r"\w+")
-#: Words of both texts up to which frequent ones are matched, too, and words of each that are compared at all:
-#: the time grows with the square.
-_THOROUGH, _LONGEST = 4_000, 20_000
+#: Words of each text that are compared: the time grows with the square.
+_LONGEST = 20_000
 
 
 class Document(NamedTuple):
@@ -94,11 +91,8 @@ def explain(one: Document, other: Document, settings: AuditOptions) -> dict[str,
 
 def differences(one: str, other: str) -> Iterator[str]:
     """Yield which words are in *one* alone (- …) and in *other* alone (+ …); of long texts at the start."""
-    a, b = ([*islice(_WORD.finditer(text), _LONGEST)] for text in (one, other))
-    words, others = ([match[0].casefold() for match in matches] for matches in (a, b))
-    matcher = difflib.SequenceMatcher(None, words, others, autojunk=len(a) + len(b) > _THOROUGH)
-    for kind, start, stop, other_start, other_stop in matcher.get_opcodes():
-        sides = (("-", one, a[start:stop]), ("+", other, b[other_start:other_stop]))
-        for mark, text, changed in sides if kind != "equal" else ():
-            if changed:
-                yield f"{mark} {' '.join(text[changed[0].start() : changed[-1].end()].split())}"
+    a, b = (text.split()[:_LONGEST] for text in (one, other))
+    changed = islice(difflib.unified_diff(a, b, n=0, lineterm=""), 2, None)
+    for mark, words in groupby(changed, key=lambda word: word[0]):
+        if mark != "@":
+            yield f"{mark} {' '.join(word[1:] for word in words)}"

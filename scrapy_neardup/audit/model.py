@@ -90,12 +90,6 @@ class Audit:
         """Return the main text of a row of `pages`; None if the page has none or its text was not stored."""
         return self._store.text(int(self._ids[page]))
 
-    def members(self, number: int) -> NDArray[np.int64]:
-        """Return the rows of a cluster's pages, the canonical one first; int64[size]."""
-        rows = clustered(self.pages)
-        found: NDArray[np.int64] = rows[self.pages["cluster"][rows] == number]
-        return found
-
     def close(self) -> None:
         """Close the file with the stored texts."""
         self._store.close()

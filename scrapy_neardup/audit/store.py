@@ -8,7 +8,7 @@ import sqlite3
 import time
 import zlib
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.index import Header
@@ -64,24 +62,6 @@ def row_of(page: CrawledPage, root: str, stamp: str) -> Row:
         "title": page.title, "noindex": page.noindex, "body_digest": page.digest,
         "refers_digest": page.refers_digest, "refers_url": page.refers_url, "wall": False, "note": page.note,
     }  # fmt: skip
-
-
-class Paragraphs(NamedTuple):
-    """The long paragraphs of the pages that have texts, and the titles of these, in the order of pages."""
-
-    #: The numbers of the pages: int64[n].
-    id: NDArray[np.int64]
-    headline: list[str]
-    #: The keys of all paragraphs, see `paragraph_keys`: uint64[m]. Those of the page in row i are from
-    #: ``ends[i]`` up to ``ends[i + 1]``: int64[n + 1].
-    keys: NDArray[np.uint64]
-    ends: NDArray[np.int64]
-
-    def often(self, least: int) -> Paragraphs:
-        """Return the same without the paragraphs that fewer than *least* pages have, most of them."""
-        keys, counts = np.unique(self.keys, return_counts=True)
-        kept = np.flatnonzero(np.isin(self.keys, keys[counts >= least]))
-        return self._replace(keys=self.keys[kept], ends=np.searchsorted(kept, self.ends))
 
 
 class Store:
@@ -198,18 +178,11 @@ class Store:
         with self.trusting():
             return unpacked(rows[0][0]) if rows else None
 
-    def paragraphs(self) -> Paragraphs:
-        """Return the long paragraphs of all pages."""
-        rows = self._read(
-            "SELECT id, headline, paragraphs FROM pages WHERE paragraphs IS NOT NULL ORDER BY id"
-        )
+    def paragraphs(self) -> dict[int, tuple[str, bytes]]:
+        """Return by id the headline of each page with a text, and the keys of its long paragraphs."""
+        rows = self._read("SELECT id, headline, paragraphs FROM pages WHERE paragraphs IS NOT NULL")
         with self.trusting():
-            return Paragraphs(
-                np.array([number for number, _, _ in rows], np.int64),
-                [headline.decode("utf-8", "surrogatepass") for _, headline, _ in rows],
-                np.frombuffer(b"".join(keys for _, _, keys in rows), np.uint64),
-                np.cumsum([0, *(len(keys) // 8 for _, _, keys in rows)]),
-            )
+            return {page: (title.decode("utf-8", "surrogatepass"), keys) for page, title, keys in rows}
 
     def places(self) -> list[tuple[str, str, str]]:
         """Return file, place and URL of each page."""

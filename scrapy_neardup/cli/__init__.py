@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import click
 
-from .audit import audit
-from .compare import compare
-from .filter import filter_
+from .audit import audit, filter_
 from .index import index
 from .output import Commands
-from .results import changes, evaluate, rules, stories
+from .results import changes, compare, evaluate, rules, stories
 from .serve import serve
 
 

@@ -1,8 +1,10 @@
-"""``scrapy-neardup audit``: the duplicates of a finished crawl."""
+"""``audit``: the duplicates of a finished crawl; ``filter``: a new batch without what an index has."""
 
 from __future__ import annotations
 
+import json
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,10 @@ from .output import (
     INCOMPLETE,
     Failure,
     Interrupted,
+    RegularFile,
     json_option,
     needing,
+    print_facts,
     print_json,
     print_line,
     print_table,
@@ -32,6 +36,9 @@ _NO_URLS = (
     "folder, an audit tells more pages of one template from copies."
 )
 _share = click.FloatRange(0, 1)
+_guessed = "Field with the {}.  [default: guessed]"
+_text_field = click.option("--text-field", metavar="NAME", help=_guessed.format("text or HTML"))
+_url_field = click.option("--url-field", metavar="NAME", help=_guessed.format("URL"))
 
 
 @click.command()
@@ -62,8 +69,8 @@ _share = click.FloatRange(0, 1)
     metavar="PATTERN",
     help="Keep pages whose URL matches, such as '*/stable/*'; repeatable.",
 )
-@click.option("--text-field", metavar="NAME", help="Field with the text or HTML.  [default: guessed]")
-@click.option("--url-field", metavar="NAME", help="Field with the URL.  [default: guessed]")
+@_text_field
+@_url_field
 @click.option(
     "--base-url",
     metavar="URL",
@@ -165,12 +172,64 @@ def _on_spark(sources: Sequence[str], out: str, options: dict[str, Any]) -> tupl
     try:
         found = audit_paths(sources, out, watch=lambda step: click.echo(f"{step} …", err=True), **options)
     except (PySparkException, Py4JError) as error:
-        raise Failure(RuntimeError(f"Spark has failed: {cause_in(str(error))}")) from error
+        raise Failure(RuntimeError(f"Spark has failed: {_cause_in(str(error))}")) from error
     hints = [f"{found.out}/signatures.parquet has a row with the reason for each problem."]
     return found.summary, [*hints * bool(found.summary["problems"]), f"{found.out}/drop.txt: what to remove."]
 
 
-def cause_in(trace: str) -> str:
+def _cause_in(trace: str) -> str:
     """Return what is at the bottom of *trace*: of Java's or Python's, or of one in the other."""
     lines = [line for line in trace.splitlines() if line[:1].strip() and line.strip("-=: ")]
     return lines[-1].lstrip(": ").removeprefix("Caused by: ") if lines else "it does not say why"
+
+
+@click.command("filter")
+@click.argument("batch", type=RegularFile())
+@click.option("--against", required=True, metavar="PATH", help="Directory or URL of the index of the corpus.")
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="What is kept.")
+@click.option("--add", is_flag=True, help="File what is kept in the index, which is begun if there is none.")
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write what was left out, and what each repeats, as JSON lines.",
+)
+@set_option
+@_text_field
+@_url_field
+@json_option
+@click.pass_context
+def filter_(
+    context: click.Context,
+    /,
+    batch: Path,
+    against: str,
+    out: Path,
+    add: bool,
+    report: Path | None,
+    assignments: tuple[str, ...],
+    as_json: bool,
+    **fields: Any,
+) -> None:
+    """Copy a batch without what repeats a document of an index.
+
+    BATCH is a file of JSON lines (also .gz or .bz2), Parquet or WARC, and so is the copy. An item is left out
+    only if the one that it repeats says the same. What cannot be read or judged is kept; the exit status is 3
+    if some records could not be read.
+    """
+    from scrapy_neardup.audit.filter import filter_against
+
+    options = read_assignments(assignments) | {name: value for name, value in fields.items() if value}
+    with watching() as watch:
+        found = filter_against(batch, against, out, add=add, watch=watch, **options)
+    if report is not None:
+        lines = (json.dumps(each._asdict()) + "\n" for each in found.repeats)
+        report.write_text("".join(lines), "utf-8")
+    facts = {
+        "records": found.records,
+        "left out": len(found.repeats),
+        **Counter(each.verdict for each in found.repeats),
+        "not judged, kept": found.unjudged.total(),
+        **found.unjudged,
+    }
+    print_facts(str(out), facts, as_json)
+    context.exit(INCOMPLETE if found.unjudged["broken"] else 0)

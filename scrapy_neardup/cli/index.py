@@ -10,7 +10,7 @@ import click
 
 from scrapy_neardup import clock
 
-from .output import json_option, print_json, print_line, print_table, progress, shown
+from .output import json_option, print_facts, print_json, print_line, print_table, progress
 from .settings import is_on_server, path_and_urls, path_argument
 
 if TYPE_CHECKING:
@@ -45,11 +45,7 @@ def info(path: Path | str, as_json: bool) -> None:
         from scrapy_neardup.index.lmdb.commands import describe
 
         facts = describe(path)
-    if as_json:
-        print_json(facts)
-        return
-    rows = [(name.replace("_", " "), shown(value)) for name, value in facts.items()]
-    print_table(f"Index {facts.get('url', path)}", None, rows)
+    print_facts(f"Index {facts.get('url', path)}", facts, as_json)
 
 
 @index.command()

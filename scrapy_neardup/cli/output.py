@@ -88,6 +88,14 @@ def print_table(title: str, columns: Sequence[str] | None, rows: Iterable[Sequen
     Console().print(table)
 
 
+def print_facts(title: str, facts: dict[str, Any], as_json: bool) -> None:
+    """Print *facts* as JSON, or as a table of names and values."""
+    if as_json:
+        print_json(facts)
+    else:
+        print_table(title, None, [(name.replace("_", " "), shown(value)) for name, value in facts.items()])
+
+
 @contextlib.contextmanager
 def _status(what: str) -> Iterator[Callable[[str], None] | None]:
     """Show *what* is done on a terminal; yields what tells more of it, None where there is no terminal."""
@@ -109,22 +117,20 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextlib.contextmanager
-def watching(
-    tell: Callable[[str], object] = lambda line: click.echo(line, err=True),
-    clock: Callable[[], float] = time.monotonic,
-) -> Iterator[Callable[[str, int, Origin | None], None]]:
-    """Show on a terminal what an audit does, else *tell* it in a line every half minute."""
-    started = last = clock()
+def watching() -> Iterator[Callable[[str, int, Origin | None], None]]:
+    """Show on a terminal what an audit does, else tell it in a line every half minute."""
+    started = last = time.monotonic()
     with _status("Reading") as shown:
 
         def watch(what: str, done: int, where: Origin | None) -> None:
             nonlocal last
-            now = clock()
+            now = time.monotonic()
             if now - last >= (EVERY if shown is None else _PAUSE):
                 last = now
                 count = f", {done:,} {'pairs' if where is None else 'pages'}" if done else ""
                 place = f": {clean(where)}" if where else ""
-                (shown or tell)(f"{what}{count}, {now - started:,.0f} seconds{place}")
+                line = f"{what}{count}, {now - started:,.0f} seconds{place}"
+                click.echo(line, err=True) if shown is None else shown(line)
 
         yield watch
 

@@ -1,19 +1,22 @@
-"""Commands that read what audits have written: ``changes``, ``evaluate``, ``rules`` and ``stories``."""
+"""``changes``, ``evaluate``, ``rules`` and ``stories``, which read what audits have written; ``compare``."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import click
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .output import RegularFile, json_option, print_json, print_line, print_table
-from .settings import read_assignments, set_option
+from .output import RegularFile, json_option, print_facts, print_json, print_line, print_table
+from .settings import read_assignments, seed_option, set_option
 
+#: Lines of the difference between two texts, and characters of a line, that are shown.
+_LINES, _WIDTH = 40, 300
 _directory = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
@@ -43,6 +46,41 @@ def changes(old: Path, new: Path, as_json: bool) -> None:
 
 
 @click.command()
+@click.argument("one", type=RegularFile())
+@click.argument("other", type=RegularFile())
+@set_option
+@click.option("--url1", metavar="URL", help="The URL of ONE.")
+@click.option("--url2", metavar="URL", help="The URL of OTHER.")
+@seed_option(default=0, show_default=True)
+@json_option
+def compare(
+    one: Path,
+    other: Path,
+    assignments: tuple[str, ...],
+    url1: str | None,
+    url2: str | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Tell whether a document repeats another, and why.
+
+    ONE and OTHER are files with a text or with HTML, which goes through the extractor of the settings. The
+    verdict is the one of a crawl that meets ONE when it has stored OTHER: it depends on their URLs, which say
+    whether they are of one site.
+    """
+    from scrapy_neardup.audit.explaining import differences, explain, read_document
+    from scrapy_neardup.audit.settings import AuditOptions
+
+    settings = AuditOptions(**read_assignments(assignments), seed=seed)
+    a, b = (read_document(path, settings) for path in (one, other))
+    a, b = a._replace(url=url1 or a.url), b._replace(url=url2 or b.url)
+    found = explain(a, b, settings)
+    print_facts(f"{one} | {other}", found, as_json)
+    for line in islice(differences(a.main.text, b.main.text), 0 if as_json else _LINES):
+        print_line(line[:_WIDTH])
+
+
+@click.command()
 @click.argument("pairs", type=RegularFile())
 @click.argument("audit", type=_directory)
 @set_option
@@ -51,15 +89,10 @@ def changes(old: Path, new: Path, as_json: bool) -> None:
 def evaluate(pairs: Path, audit: Path, assignments: tuple[str, ...], worst: int, as_json: bool) -> None:
     """Judge labelled pairs of pages as a crawl would, and score the result.
 
-    PAIRS is a table with a header line, separated by tabs: id1, id2, label and, if you like, kind. Labels: 3
-    the same text, 2 a near-duplicate, 0 different; 1 (partly shared) and empty (unsure) are shown, not
-    scored. An id is the URL of a page, or its identifier, as pages.jsonl has it.
-
+    PAIRS is a table with a header line, separated by tabs: id1, id2 (as in pages.jsonl), label and, if you
+    like, kind. Labels: 3 the same text, 2 a near-duplicate, 0 different; 1 and empty are shown, not scored.
     AUDIT is the directory that an audit of these pages has written: its texts are signed anew, with its
-    settings and what --set changes.
-
-    Each pair is judged in both orders, with only the page that came first stored. A page that has much more
-    than the stored one is no copy of it, so fewer are found where the shorter came first.
+    settings and what --set changes. Each pair is judged in both orders.
     """
     from scrapy_neardup.audit import evaluate as on
     from scrapy_neardup.audit.explaining import judge_documents

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urldefrag
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +10,12 @@ import pyarrow.compute as pc
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from scrapy_neardup.audit.canonical import facts_of as columns_of
+from scrapy_neardup.audit.canonical import order_of
 from scrapy_neardup.audit.clustering import group_pages, judge_of, number_clusters
 from scrapy_neardup.audit.components import components
 from scrapy_neardup.audit.output import files
-from scrapy_neardup.matching.records import DIGEST
-from scrapy_neardup.matching.sites import UNKNOWN, site_key
 
-from .frames import batch_of, crawl_of, in_groups, keys_of, mapped, numbers, records_of, schema_of, texts
+from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, schema_of
 from .pairs import REPEATS
 
 if TYPE_CHECKING:
@@ -69,73 +66,41 @@ def solve(edges: pa.Table) -> pa.RecordBatch:
     return batch_of({"row": pages, "component": pages[found]}, "row long, component long")
 
 
-#: What the rules look at in one page alone. A number is the less, the more a page is preferred.
-FACTS = (
-    "number long, url string, noindex boolean, site long, named_elsewhere int, earliest double, "
-    "decoded string, length long, longest long, digest binary, https long, hosts long, urls long, "
-    "own string, named string"
+#: What pages are ordered by, see `order_of`; ``number`` is their ``row``.
+ORDER = (
+    "noindex boolean, urls long, hosts long, unknown boolean, of_other double, first double, alike double, "
+    "least_length long, least_decoded string, least_url string, https boolean, declared long, longest long, "
+    "earliest double, length long, decoded string, url string, digest binary, number long"
 )
 
 
 def ranked(
-    documents: DataFrame, components: DataFrame, pairs: DataFrame, space: Workspace, settings: AuditOptions
-) -> DataFrame:
+    documents: DataFrame, count: int, pairs: DataFrame, components: DataFrame,
+    space: Workspace, settings: AuditOptions,
+) -> DataFrame:  # fmt: skip
     """Keep the ``rank`` of each ``row`` of *pairs*: numbers in the order of preference, with gaps.
 
     *components* has the ``component`` of each ``row`` with an edge; all pages of a cluster have the same.
     """
-    of_components = components.withColumnRenamed("row", "number")
-    involved = pairs.selectExpr("a row").unionByName(pairs.selectExpr("b row")).distinct()
-    facts = mapped(documents.join(involved, "row"), facts_of, FACTS, settings)
-    facts = facts.join(of_components, "number", "left")
-    facts = facts.withColumn("story", F.coalesce("component", "number"))
-    targets = mapped(documents.where("declared <> ''").select("declared"), without_fragments, "own string")
-    facts = facts.join(targets.distinct().withColumn("target", F.lit(1)), "own", "left")
-    standing = F.when(F.col("named") == F.col("own"), 0).when(F.col("named") != "", 2)
-    facts = facts.withColumn("declared", standing.when(F.col("target") == 1, 0).otherwise(1))
-    stories = facts.groupBy("story", "site").agg(
-        F.max("named_elsewhere").alias("of_other"),
-        F.min("earliest").alias("first"),
-        F.min(F.struct("length", "decoded", "url", "number")).alias("least"),
-    )
+    involved = pairs.selectExpr("a row").unionByName(pairs.selectExpr("b row"))
+    told = documents.join(components, "row", "left").withColumn("story", F.coalesce("component", "row"))
     # The share of the stories of each site that no other site has.
-    told = documents.select("row", "site").join(components, "row", "left")
-    told = told.selectExpr("coalesce(component, row) story", "site").distinct()
-    sites = told.groupBy("story").agg(F.count("*").alias("sites"))
-    shares = told.join(sites, "story").groupBy("site").agg(F.expr("avg(int(sites = 1)) share"))
-    facts = facts.join(stories, ["story", "site"]).join(shares, "site")
-    facts = facts.withColumns({"unknown": F.col("site") == UNKNOWN, "alike": -F.col("share")})
-    order = [
-        "noindex", "urls", "hosts", "unknown", "of_other", "first", "alike", "least", "https", "declared",
-        "longest", "earliest", "length", "decoded", "url", "digest", "number",
-    ]  # fmt: skip
-    ranks = space.numbered(facts.select(*order), order, "work/ranks")
+    once = told.select("story", "site").distinct()
+    sites = once.groupBy("story").agg(F.count("*").alias("sites"))
+    shares = once.join(sites, "story").groupBy("site").agg(F.expr("avg(int(sites = 1)) share"))
+    wanted = told.join(involved, "row", "left_semi").join(shares, "site")
+    order = in_groups(wanted, ["story"], count, order_rows, ORDER, settings)
+    ranks = space.numbered(order, column_names(ORDER), "work/ranks")
     return ranks.selectExpr("number row", "row rank")
 
 
-def without_fragments(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the URLs that pages name as canonical, without their fragments."""
-    return batch_of({"own": [urldefrag(url).url for url in texts(batch, "declared")]}, "own string")
-
-
-def facts_of(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
-    """Look at each page alone, with the columns of the rules where these are of one page."""
-    header = settings.header
-    urls, declared = texts(batch, "url"), texts(batch, "declared")
-    sites, digests = numbers(batch, "site"), keys_of(batch, header)[DIGEST]
-    named = np.array([site_key(url) if url else UNKNOWN for url in declared], np.int64)
-    columns: dict[str, Any] = {name: batch.column(name) for name in ("url", "noindex", "site")}
-    lengths = records_of(batch, header)["tokens"]
-    columns |= columns_of(urls, lengths, numbers(batch, "fetched"), settings.hosts, settings.urls)
-    columns |= {
-        "number": batch.column("row"),
-        "named_elsewhere": ((named != UNKNOWN) & (named != sites)).astype(np.int32),
-        "decoded": [unquote(url) for url in urls],
-        "digest": digests.astype(">u8")[:, np.newaxis],
-        "own": [urldefrag(url).url for url in urls],
-        "named": [urldefrag(url).url for url in declared],
-    }
-    return batch_of(columns, FACTS)
+def order_rows(table: pa.Table, settings: AuditOptions) -> pa.RecordBatch:
+    """Return `ORDER` of the pages of whole stories."""
+    stories = np.unique(numbers(table, "story"), return_inverse=True)[1]
+    crawl, shares = crawl_of(table, settings), numbers(table, "share")
+    columns = order_of(crawl, stories, shares, settings.hosts, settings.urls)
+    columns["digest"] = columns["digest"].astype(">u8")[:, np.newaxis]
+    return batch_of(columns | {"number": table.column("row")}, ORDER)
 
 
 #: What becomes known of a page: a row of each table, and whether, and by which name, it can be dropped. The
@@ -182,17 +147,7 @@ def group(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> pa.Record
     is_edge = pc.is_valid(table.column("a"))
     edges, table = table.filter(is_edge), table.filter(pc.invert(is_edge))
     sides = np.stack([numbers(edges, name) for name in "ab"], axis=1)
-    crawl = crawl_of(
-        table,
-        settings,
-        urls=texts(table, "url"),
-        titles=texts(table, "title"),
-        declared=texts(table, "declared"),
-        alternates=texts(table, "alternates"),
-        noindex=numbers(table, "noindex"),
-        fetched=numbers(table, "fetched"),
-    )
-    rows = numbers(table, "row")
+    crawl, rows = crawl_of(table, settings), numbers(table, "row")
     order = np.argsort(rows)
     places = order[np.searchsorted(rows[order], sides)]
     judge = judge_of(crawl, settings, numbers(table, "template"))

@@ -109,22 +109,28 @@ def unsigned(values: Rows) -> NDArray[np.uint64]:
     return np.ascontiguousarray(values).view(np.uint64)
 
 
-def crawl_of(table: pa.Table | pa.RecordBatch, settings: AuditOptions, **known: Any) -> Crawl:
-    """Return the pages of a *table* as the audit has them; what is not *known* of them is empty."""
+def crawl_of(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> Crawl:
+    """Return the pages of a *table* as the audit has them; columns that it lacks are empty."""
     keys, records, count = keys_of(table, settings.header), records_of(table, settings.header), table.num_rows
-    named = "own" in table.schema.names
-    names = Names(*(texts(table, name) for name in Names._fields)) if named else None
-    columns: dict[str, Any] = {
-        **{name: [""] * count for name in ("roots", "urls", "titles", "declared", "alternates")},
-        "noindex": np.zeros(count, bool),
-        "fetched": np.full(count, np.nan),
-        "ids": np.arange(count),
-        "documents": Documents(keys, records, [], texts(table, "note")),
-        "wall": numbers(table, "wall"),
-        "long": records["tokens"] >= max(settings.min_tokens, 1),
-        "names": names,
-    }
-    return Crawl(**(columns | known))
+    has = {*table.schema.names}
+    urls, titles, declared, alternates = (
+        texts(table, name) if name in has else [""] * count
+        for name in ("url", "title", "declared", "alternates")
+    )
+    return Crawl(
+        ids=np.arange(count),
+        roots=[""] * count,
+        urls=urls,
+        titles=titles,
+        declared=declared,
+        alternates=alternates,
+        noindex=numbers(table, "noindex") if "noindex" in has else np.zeros(count, bool),
+        fetched=numbers(table, "fetched") if "fetched" in has else np.full(count, np.nan),
+        documents=Documents(keys, records, [], texts(table, "note")),
+        wall=numbers(table, "wall"),
+        long=records["tokens"] >= max(settings.min_tokens, 1),
+        names=Names(*(texts(table, name) for name in Names._fields)) if "own" in has else None,
+    )
 
 
 class Workspace:

@@ -6,34 +6,27 @@ Rules that look at the pages of a site have these in one task, without their tex
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.arguments import escaped
-from scrapy_neardup.audit.arrays import text_places
-from scrapy_neardup.audit.boilerplate import are_titled, rest_of
+from scrapy_neardup.audit.boilerplate import of_sites, rest_of
 from scrapy_neardup.audit.model import Input
-from scrapy_neardup.audit.names import name_pages
 from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.audit.sources import find_sources, read_sources
 from scrapy_neardup.audit.sources.feeds import Fields, json_object
 from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Origin
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.matching.boilerplate import widespread
 from scrapy_neardup.matching.records import DIGEST, entries
-from scrapy_neardup.matching.sites import site_key
 
 from .frames import batch_of, column_names, in_groups, keys_of, mapped, numbers, records_of, texts, unsigned
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
@@ -107,9 +100,8 @@ def _url(path: str) -> str:
 #: What is kept of each page, of each problem and of each kind of record that is no page.
 SIGNED = (
     "kind string, source string, place string, url string, fetched double, declared string, "
-    "alternates string, title string, noindex boolean, body_digest string, refers_digest string, "
-    "refers_url string, reason string, wall boolean, keys binary, record binary, headline string, "
-    "paragraphs binary, text binary, note binary, count long"
+    "alternates string, title string, noindex boolean, reason string, wall boolean, keys binary, "
+    "record binary, headline string, paragraphs binary, text binary, note binary, count long"
 )
 _COLUMNS = column_names(SIGNED)
 #: Rows that an executor hands over at a time.
@@ -159,6 +151,9 @@ class _Rows:
         return False
 
     def add(self, row: Row) -> None:
+        if row["refers_digest"] or row["refers_url"]:
+            self.add_skipped({"revisit": 1})
+            return
         row = {name: escaped(value) if isinstance(value, str) else value for name, value in row.items()}
         if "headline" in row:
             row["headline"] = row["headline"].decode("utf-8", "backslashreplace")
@@ -168,7 +163,7 @@ class _Rows:
         row = {"source": origin.path, "place": origin.place, "reason": reason}
         self._rows.append({name: escaped(text) for name, text in row.items()} | {"kind": "problem"})
 
-    def add_skipped(self, counts: Counter[str]) -> None:
+    def add_skipped(self, counts: Mapping[str, int]) -> None:
         for reason, count in counts.items():
             self._rows.append({"kind": "skipped", "reason": reason, "count": count})
 
@@ -226,49 +221,6 @@ def sign_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Ite
             yield from _sign(read_sources([Input(**row)], settings), settings)
 
 
-_IS_REVISIT = "refers_digest is not null or refers_url is not null"
-#: What tells the older of two pages.
-_AGE = "struct(time, url, keys, id)"
-
-
-def resolved(pages: DataFrame, space: Workspace, settings: AuditOptions) -> tuple[DataFrame, int]:
-    """Return *pages* with each revisit as a copy of what it refers to, under its own URL and time.
-
-    The ``id`` of the copy is that of the page, so that its text is found; ``moved`` says which are copies.
-    Returned besides: how many revisits refer to none of *pages*.
-    """
-    revisits = pages.where(_IS_REVISIT)
-    if revisits.isEmpty():
-        return pages.withColumn("moved", F.lit(False)), 0
-    others = pages.where(f"not ({_IS_REVISIT})")
-    known = others.selectExpr(
-        "body_digest", "substring_index(url, '#', 1) filed",
-        "coalesce(nanvl(fetched, 0), 0) time", "url", "keys", "id",
-    )  # fmt: skip
-    own = revisits.selectExpr(
-        "id own", "refers_digest", "substring_index(coalesce(refers_url, ''), '#', 1) filed",
-        "nanvl(fetched, cast(null as double)) at",
-    )  # fmt: skip
-    by_digest = known.groupBy("body_digest").agg(F.expr(f"min({_AGE}).id same"))
-    found = own.join(by_digest, own["refers_digest"] == by_digest["body_digest"], "left")
-    found = found.select("own", "filed", "at", "same")
-    of_url = found.where("same is null").join(known, "filed").groupBy("own")
-    of_url = of_url.agg(
-        F.expr(f"max({_AGE}) filter (where at is null or time <= at).id last"),
-        F.expr(f"min({_AGE}).id first"),
-    )
-    targets = found.select("own", "same").join(of_url, "own", "left")
-    targets = targets.selectExpr("own", "coalesce(same, last, first) target")
-    targets = space.keep(targets, "work/revisits")
-    moved = revisits.selectExpr("id own", "url own_url", "fetched own_fetched").join(targets, "own")
-    moved = moved.join(others, moved["target"] == others["id"])
-    moved = moved.withColumns({"url": F.col("own_url"), "fetched": F.col("own_fetched")})
-    moved = moved.select(*pages.columns, F.lit(True).alias("moved"))
-    return others.withColumn("moved", F.lit(False)).unionByName(moved), targets.where(
-        "target is null"
-    ).count()
-
-
 #: What is kept of a page when its place is known; the text stays with what was read.
 PAGES = (
     "id long, url string, title string, declared string, alternates string, noindex boolean, fetched double, "
@@ -280,27 +232,18 @@ _KEPT = column_names(PAGES)[:13]
 _ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record", "note")
 
 
-def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> tuple[DataFrame, dict[str, int]]:
-    """Keep the pages among what was *signed*, each with its number ``row`` in the order of URLs.
-
-    Returned besides: how many are left out, by reason.
-    """
-    pages, elsewhere = resolved(signed.where("kind = 'page'"), space, settings)
-    left_out = {"revisit_of_another_crawl": elsewhere} if elsewhere else {}
-    pages = pages.where("reason is null or reason = 'no_text'")
-    described = mapped(pages.select(*_KEPT, "moved"), describe, PAGES, settings)
-    return space.numbered(described, _ORDER, "work/pages"), left_out
+def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
+    """Keep the pages among what was *signed*, each with its number ``row`` in the order of URLs."""
+    pages = signed.where("kind = 'page' and (reason is null or reason = 'no_text')").select(*_KEPT)
+    return space.numbered(mapped(pages, describe, PAGES, settings), _ORDER, "work/pages")
 
 
 def describe(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     """Add what pages are sorted and grouped by: their site, digest and fingerprint."""
-    header, urls = settings.header, texts(batch, "url")
+    header = settings.header
     columns: dict[str, Any] = {name: batch.column(name) for name in _KEPT}
     columns["fetched"] = batch.column("fetched").fill_null(np.nan)
     keys, records = keys_of(batch, header), records_of(batch, header)
-    # A revisit is a page of the site of its own URL.
-    moved = np.flatnonzero(numbers(batch, "moved") & batch.column("record").is_valid().to_numpy(False))
-    records["site"][moved] = [site_key(urls[row]) for row in moved.tolist()]
     first = np.stack((keys[DIGEST], records["digest"], records["fingerprint"]), axis=1).astype(">u8")
     columns |= {"keys": keys.T, "record": records, "site": records["site"].astype(np.int64), "first": first}
     return batch_of(columns, PAGES)
@@ -325,7 +268,7 @@ def named(
 
     There are so many *pages*; *texts_read* has the packed ``text`` of each ``id``.
     """
-    by_site = in_groups(pages, ["site"], count, of_sites, f"{COMPARED}, {SHOWN}, {_CHANGES}")
+    by_site = in_groups(pages, ["site"], count, name_rows, f"{COMPARED}, {SHOWN}, {_CHANGES}")
     by_site = space.keep(by_site, "work/named")
     is_changed = "instead is not null or left_out is not null"
     same = by_site.where(f"not ({is_changed})").drop(*column_names(_CHANGES))
@@ -334,27 +277,17 @@ def named(
     return space.keep(same.unionByName(signed_anew), "work/documents")
 
 
-def of_sites(table: pa.Table) -> pa.RecordBatch:
+def name_rows(table: pa.Table) -> pa.RecordBatch:
     """Name the pages of whole sites, and say what of their texts is the site's."""
     sites, urls, heads = (texts(table, name) for name in ("site", "url", "title"))
-    enough = are_titled(sites, heads).tolist()
-
-    def held(name: str, none: str | bytes) -> list[Any]:
-        values = zip(texts(table, name), enough, strict=True)
-        return [value if value and known else none for value, known in values]
-
-    paragraphs = held("paragraphs", b"")
-    names, instead = name_pages(sites, urls, heads, held("headline", ""))
-    rows = np.repeat(np.arange(len(sites)), [len(own) // 8 for own in paragraphs])
-    keys = np.frombuffer(b"".join(paragraphs), np.uint64)
-    shared = widespread(np.array(sites, np.int64)[rows], keys, text_places(heads)[rows])
-    left_out: dict[int, list[int]] = defaultdict(list)
-    for row, key in zip(rows[shared].tolist(), keys[shared].view(np.int64).tolist(), strict=True):
-        left_out[row].append(key)
+    headlines = [each or "" for each in texts(table, "headline")]
+    paragraphs = [each or b"" for each in texts(table, "paragraphs")]
+    names, titled, left_out = of_sites(sites, urls, heads, headlines, paragraphs)
+    found = {row: np.array([*keys], np.uint64).view(np.int64).tolist() for row, keys in left_out.items()}
     columns: dict[str, Any] = {name: table.column(name) for name in table.schema.names}
     columns |= names._asdict() | {
-        "instead": [instead.get(row) for row in range(len(sites))],
-        "left_out": [left_out.get(row) for row in range(len(sites))],
+        "instead": [titled.get(row) for row in range(len(sites))],
+        "left_out": [found.get(row) for row in range(len(sites))],
     }
     return batch_of(columns, f"{COMPARED}, {SHOWN}, {_CHANGES}")
 

@@ -102,12 +102,9 @@ def with_other_numbers(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def summarise(
-    grouped: DataFrame, pairs: DataFrame, read: DataFrame, left_out: dict[str, int], settings: AuditOptions
+    grouped: DataFrame, pairs: DataFrame, read: DataFrame, settings: AuditOptions
 ) -> dict[str, Any]:
-    """Return the counts of ``summary.json``, and the largest clusters.
-
-    *left_out* says how many of the pages *read* are not among those *grouped*, by reason.
-    """
+    """Return the counts of ``summary.json``, and the largest clusters."""
     counts = grouped.groupBy("verdict", "handled").agg(
         F.count("*").alias("pages"), F.count("size").alias("led")
     )
@@ -132,7 +129,7 @@ def summarise(
         "handled": dict.fromkeys([*HANDLED, "to_fix"], 0) | handled,
         "clusters": clusters,
         "pairs": dict(pairs.groupBy("kind").count().orderBy("kind").collect()),
-        "skipped": dict(sorted((skipped | left_out).items())),
+        "skipped": dict(sorted(skipped.items())),
         "problems": problems,
         "largest_clusters": [
             {"cluster": place, **row.asDict()}
@@ -276,17 +273,17 @@ def _audit(
     signed = read(settings)
     for folder in earlier:
         before = spark.read.parquet(f"{folder.rstrip('/')}/{SIGNATURES}").where("kind = 'page'")
-        signed = signed.unionByName(before.drop("id"))
+        signed = signed.unionByName(before.select(*signed.columns))
     signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
     content = {"settings": asdict(settings), "identity": settings.identity()}
     space.write_text(SETTINGS, json.dumps(content) + "\n")
     watch("sorting")
-    pages, left_out = in_order(signed, space, settings)
+    pages = in_order(signed, space, settings)
     count = pages.count()
     if not count:
         raise ConfigurationError("No pages: name what was crawled.")
-    packed = signed.where("text is not null").select("id", "text")
     watch("boilerplate")
+    packed = signed.where("text is not null").select("id", "text")
     documents = named(pages, count, packed, space, settings)
     watch("candidates")
     alike = firsts(documents, count, space, settings)
@@ -294,14 +291,14 @@ def _audit(
     watch("components")
     components = connected(pairs.where(REPEATS), space)
     watch("canonical pages")
-    ranks = ranked(documents, components, pairs, space, settings)
+    ranks = ranked(documents, count, pairs, components, space, settings)
     watch("clusters")
     found = clustered(documents, count, pairs, components, ranks, space, settings)
     watch("writing")
     write_pages(found, write_clusters(found, space), space)
     write_pairs(found, pairs, space)
     write_dropped(found, packed, space)
-    summary = summarise(found, pairs, signed, left_out, settings)
+    summary = summarise(found, pairs, signed, settings)
     space.write_text(SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     space.remove("work")
     return SparkAudit(spark, space.folder, summary)

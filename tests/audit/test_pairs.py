@@ -221,12 +221,6 @@ def test_which_pairs_of_a_template_are_listed_depends_on_no_order() -> None:
         pairs.sort(key=lambda pair: (-similarity[pair], a[pair] + b[pair] - page))
         expected |= {*pairs[:SIBLINGS]}
     assert {*np.flatnonzero(kept).tolist()} == expected
-    # What is left out of a part of the pairs is not among those of all.
-    order = dice.permutation(len(a))
-    first = order[: len(a) // 2][most_alike(*(each[order[: len(a) // 2]] for each in (a, b, similarity)))]
-    rest = np.concatenate((first, order[len(a) // 2 :]))
-    again = rest[most_alike(a[rest], b[rest], similarity[rest])]
-    assert {*again.tolist()} == expected
 
 
 def test_unfit_documents_take_no_part() -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, unpacked
 from scrapy_neardup.audit.sources.records import CrawledPage, Origin
-from scrapy_neardup.audit.store import Paragraphs, Row, Store, row_of
+from scrapy_neardup.audit.store import Row, Store, row_of
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.matching.boilerplate import paragraph_keys
@@ -63,16 +60,6 @@ def test_a_text_with_its_parts_is_read_again_as_it_was(headline: str) -> None:
     (filed,) = FILER([Unsigned(content, headline, "https://a.example/")])
     assert filed["headline"].decode("utf-8", "surrogatepass") == clean
     assert np.frombuffer(filed["paragraphs"], np.uint64).tolist() == sorted({*paragraph_keys(content)})
-
-
-@given(st.lists(st.sets(st.integers(0, 9)), max_size=12), st.integers(1, 5))
-def test_paragraphs_that_few_pages_have_are_left_out(pages: list[set[int]], least: int) -> None:
-    keys = np.array([key for own in pages for key in sorted(own)], np.uint64)
-    ends = np.cumsum([0, *map(len, pages)])
-    found = Paragraphs(np.arange(len(pages)), [""] * len(pages), keys, ends).often(least)
-    counts = Counter(key for own in pages for key in own)
-    kept = [found.keys[low:high].tolist() for low, high in zip(found.ends, found.ends[1:], strict=False)]
-    assert kept == [sorted(key for key in own if counts[key] >= least) for own in pages]
 
 
 def test_values_of_other_types_and_a_full_disk_are_one_line(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.audit.run import opened_audit
 from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.errors import ConfigurationError
 
@@ -29,9 +28,6 @@ def read_stories(folder: Path, least: int = 2) -> list[Story]:
 
     A story is as docs/audit.md has it in JSON. Raises `ConfigurationError`.
     """
-    with opened_audit(folder) as (store, _):
-        read = sorted(store.places(), key=lambda each: (each[0], len(each[1]), each[1]))
-    places = {url: place for place, (_, _, url) in reversed([*enumerate(read)])}
     clusters, parts = defaultdict[int, list["Story"]](list), defaultdict[str, set[str]](set)
     pages: dict[str, Story] = {}
     try:
@@ -43,9 +39,9 @@ def read_stories(folder: Path, least: int = 2) -> list[Story]:
         with (folder / "pages.jsonl").open(encoding="utf-8") as lines:
             for page in map(json.loads, lines):
                 if page["cluster"] is not None:
-                    clusters[page["cluster"]].append(_seen(page, places))
+                    clusters[page["cluster"]].append(_seen(page))
                 if page["url"] in parts:
-                    pages.setdefault(page["url"], _seen(page, places))
+                    pages.setdefault(page["url"], _seen(page))
         found = [
             _story(each, (pages[url] for page in each for url in parts[page["url"]]))
             for each in clusters.values()
@@ -56,21 +52,17 @@ def read_stories(folder: Path, least: int = 2) -> list[Story]:
     return sorted(found, key=lambda story: (-len(story["sources"]), -len(story["copies"]), story["cluster"]))
 
 
-def _seen(row: Story, places: dict[str, int]) -> Story:
+def _seen(row: Story) -> Story:
     page = {name: row[name] for name in ("url", "title", "verdict", "similarity", "tokens", "cluster")}
     known = row["fetched"] is not None and 0 <= row["fetched"] < LAST_SECOND
     time = (
         datetime.fromtimestamp(row["fetched"], timezone.utc).isoformat(timespec="seconds") if known else None
     )
-    return page | {
-        "source": split_url(row["url"]).host,
-        "time": time,
-        "place": places.get(row["url"], len(places)),
-    }
+    return page | {"source": split_url(row["url"]).host, "time": time}
 
 
 def _when(page: Story) -> tuple[object, ...]:
-    return page["time"] is None, page["time"], page["place"], page["url"]
+    return page["time"] is None, page["time"], page["url"]
 
 
 def _story(pages: list[Story], beside: Iterable[Story]) -> Story:
@@ -88,15 +80,15 @@ def _story(pages: list[Story], beside: Iterable[Story]) -> Story:
 
 
 def picture(pages: Sequence[Story], hosts: Sequence[str]) -> dict[str, Any]:
-    """Return the dots of *pages*: how far across (time, or place read; 0 to 1), in which row, the page."""
+    """Return the dots of *pages*: how far across (time, if any is known; 0 to 1), in which row, the page."""
     rows, timed = {host: row for row, host in enumerate(hosts[:_SOURCES])}, pages[0]["time"] is not None
     shown = [page for page in pages if page["source"] in rows and (page["time"] or not timed)][:_DOTS]
-    at = [datetime.fromisoformat(page["time"]).timestamp() if timed else page["place"] for page in shown]
+    at = [datetime.fromisoformat(page["time"]).timestamp() if timed else 0.0 for page in shown]
     dots = [
         ((x - at[0]) / (at[-1] - at[0] or 1), rows[page["source"]], page)
         for x, page in zip(at, shown, strict=True)
     ]
-    ends = [page["time"] or f"page {page['place'] + 1:,}" for page in (shown[0], shown[-1])]
+    ends = [page["time"] or "unknown" for page in (shown[0], shown[-1])]
     return {"hosts": [*rows], "more": len(hosts) - len(rows), "dots": dots[::-1], "ends": ends}
 
 

@@ -60,11 +60,11 @@ def test_who_was_first_and_who_says_more(tmp_path: Path) -> None:
     assert row in run("stories", out).stdout
 
 
-def test_without_times_the_order_of_reading_counts(tmp_path: Path) -> None:
+def test_without_times_urls_are_in_order(tmp_path: Path) -> None:
     rows = [{"url": f"https://{host}.example/", "text": text(1)} for host in "cab"]
     audit(feed(tmp_path / "a.jl", rows), tmp_path / "out").close()
     (story,) = lines(tmp_path / "out")
-    assert (story["first_seen"], story["sources"]) == (None, ["c.example", "a.example", "b.example"])
+    assert (story["first_seen"], story["sources"]) == (None, ["a.example", "b.example", "c.example"])
 
 
 def test_what_is_no_audit_is_one_sentence(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_what_is_no_audit_is_one_sentence(tmp_path: Path) -> None:
         result = run("stories", out)
         assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
         assert "run the audit again" in result.stderr
-    assert "There is no audit in" in run("stories", tmp_path).stderr
+    assert "run the audit again" in run("stories", tmp_path).stderr
 
 
 @pytest.mark.slow
