@@ -22,22 +22,19 @@ EMPTY = np.uint64(2**64 - 1)
 _CHUNK = 1 << 14  # hash values at a time: 128 KB, which stays in the processor's cache
 
 
-class MinHash:
-    """*count* hash functions, drawn from *seed* (0 to 2³² - 1)."""
+def min_hashes(hashes: NDArray[np.uint64], count: int, seed: int) -> NDArray[np.uint64]:
+    """Return the least value of each of *count* functions over *hashes* (uint64[m]), as uint64[count].
 
-    def __init__(self, count: int, seed: int) -> None:
-        self.count = count
-        # Mixed twice, so that neighbouring seeds have no functions in common.
-        numbers = np.arange(1, count + 1, dtype=np.uint64)[:, np.newaxis]
-        self._seeds = mix(mix(np.full((1, 1), seed, np.uint64)) + numbers)
-
-    def signature(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return the least value of each function over *hashes* (uint64[m], any order); uint64[count]."""
-        minima = np.full(self.count, EMPTY)
-        step = max(1, _CHUNK // self.count)
-        for start in range(0, len(hashes), step):
-            np.minimum(minima, mix(hashes[start : start + step] ^ self._seeds).min(axis=1), out=minima)
-        return minima
+    The functions are drawn from *seed* (0 to 2³² - 1).
+    """
+    # Mixed twice, so that neighbouring seeds have no functions in common.
+    numbers = np.arange(1, count + 1, dtype=np.uint64)[:, np.newaxis]
+    seeds = mix(mix(np.full((1, 1), seed, np.uint64)) + numbers)
+    minima = np.full(count, EMPTY)
+    step = max(1, _CHUNK // count)
+    for start in range(0, len(hashes), step):
+        np.minimum(minima, mix(hashes[start : start + step] ^ seeds).min(axis=1), out=minima)
+    return minima
 
 
 def bottom_k(hashes: NDArray[np.uint64], k: int) -> NDArray[np.uint64]:

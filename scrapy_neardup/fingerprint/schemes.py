@@ -14,7 +14,7 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.tables import DISTANCE, EQUAL, LAYOUTS, NO_KEY, TABLES, Family
 
 from .hashing import by_text, constant
-from .minhash import EMPTY, SUPER_SHINGLES, Bands, MinHash, bottom_k, bottom_k_jaccard, choose_bands
+from .minhash import EMPTY, SUPER_SHINGLES, Bands, bottom_k, bottom_k_jaccard, choose_bands, min_hashes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -171,10 +171,10 @@ class Banded(Scheme):
         return {**super().parameters, "bands": f"{self.bands.bands} x {self.bands.rows}"}
 
     def sign(self, terms: Terms, shingles: Hashes, seed: int) -> tuple[NDArray[np.uint64], list[bytes]]:
-        functions, texts = MinHash(self.components, seed), shingles.each()
+        texts = shingles.each()
         samples = [bottom_k(each, COMPONENTS) for each in texts] if self.bottom else texts
-        # The lower halves are kept: two of them agree by chance once in 2³².
-        rows = np.array([functions.signature(each[each != EMPTY]) for each in samples]) & np.uint64(2**32 - 1)
+        rows = np.array([min_hashes(each[each != EMPTY], self.components, seed) for each in samples])
+        rows &= np.uint64(2**32 - 1)  # two lower halves agree by chance once in 2³²
         kept = [each.astype("<u8") for each in samples] if self.bottom else rows.astype("<u4")
         return self.bands.keys(rows).T, [each.tobytes() if self.record else b"" for each in kept]
 

@@ -17,10 +17,10 @@ from scrapy_neardup.fingerprint.minhash import (
     EMPTY,
     SUPER_SHINGLES,
     Bands,
-    MinHash,
     bottom_k,
     bottom_k_jaccard,
     choose_bands,
+    min_hashes,
 )
 
 from .test_sketch import two_sets
@@ -41,31 +41,29 @@ def test_the_estimate_is_unbiased_with_the_stated_error(shared: int, consecutive
         if consecutive:
             a = np.arange(1000, dtype=np.uint64)
             b = a + np.uint64(1000 - shared)
-        family = MinHash(128, seed)
-        estimates.append(np.mean(family.signature(a) == family.signature(b)))
+        estimates.append(np.mean(min_hashes(a, 128, seed) == min_hashes(b, 128, seed)))
     assert abs(np.mean(estimates) - exact) <= 4 * error / math.sqrt(PAIRS)
     assert abs(np.std(estimates) - error) <= 4 * error / math.sqrt(2 * PAIRS)
 
 
 @given(hashes, st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_components_are_the_least_of_each_function(values: list[int], count: int, seed: int) -> None:
-    family = MinHash(count, seed)
-    each = [family.signature(np.array([value], np.uint64)) for value in values]
+    each = [min_hashes(np.array([value], np.uint64), count, seed) for value in values]
     least = np.min([np.full(count, EMPTY), *each], axis=0)
-    assert (family.signature(np.array(values, np.uint64)) == least).all()
+    assert (min_hashes(np.array(values, np.uint64), count, seed) == least).all()
 
 
 def test_functions_are_distinct_across_neighbouring_seeds() -> None:
     one = np.array([42], np.uint64)
-    values = np.concatenate([MinHash(128, seed).signature(one) for seed in range(100)])
+    values = np.concatenate([min_hashes(one, 128, seed) for seed in range(100)])
     assert len(set(values.tolist())) == 128 * 100
-    assert (MinHash(20, 5).signature(one) == MinHash(10**4, 5).signature(one)[:20]).all()
+    assert (min_hashes(one, 20, 5) == min_hashes(one, 10**4, 5)[:20]).all()
 
 
 def test_memory_is_bounded() -> None:
-    family, values = MinHash(128, 1), mix(np.arange(10**5, dtype=np.uint64))
+    values = mix(np.arange(10**5, dtype=np.uint64))
     tracemalloc.start()
-    family.signature(values)
+    min_hashes(values, 128, 1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 2**20  # at once it would be 100 MB, and several times so
@@ -122,8 +120,8 @@ def candidate_share(layout: Bands, similarity: float) -> float:
     for seed in range(TRIALS):
         shared = round(similarity * union)
         only = (union - shared) // 2
-        family = MinHash(layout.bands * layout.rows, seed)
-        keys = layout.keys(np.array([family.signature(each) for each in two_sets(shared, only, only, seed)]))
+        pair, count = two_sets(shared, only, only, seed), layout.bands * layout.rows
+        keys = layout.keys(np.array([min_hashes(each, count, seed) for each in pair]))
         found += np.count_nonzero(keys[:, 0] == keys[:, 1]) >= layout.agree
     return found / TRIALS
 
