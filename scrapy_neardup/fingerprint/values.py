@@ -51,13 +51,18 @@ class Others(NamedTuple):
     lacking: NDArray[np.int64]
     #: Values of the text that has fewer.
     fewer: NDArray[np.int64]
-    #: Whether only a part of the values is known: bool[n].
-    in_part: NDArray[np.bool_]
+    #: Which share of all values the sample is: float[n].
+    share: NDArray[np.float64]
 
     @property
     def substituted(self) -> NDArray[np.int64]:
         """How many values stand in the place of others: a cut copy lacks values or has more, hardly both."""
         return np.minimum(self.added, self.lacking)
+
+    @property
+    def expected(self) -> NDArray[np.int64]:
+        """How many are substituted in all, going by those in the sample."""
+        return np.rint(self.substituted / self.share).astype(np.int64)
 
 
 def pack(hashes: Hashes, most: int) -> list[bytes]:
@@ -82,7 +87,8 @@ def compare(new: NDArray[Any], stored: NDArray[Any]) -> list[Others]:
     equal = (both[..., 1:] == both[..., :-1]) & (both[..., 1:] >= least[..., _OF_NEIGHBOUR])
     shared = np.add.reduceat(equal, _NEIGHBOURS, axis=-1, dtype=np.int64)
     mine, theirs = np.add.reduceat(pair >= least[..., _OF_VALUE], _STARTS, axis=-1, dtype=np.int64)
-    found = (mine - shared, theirs - shared, np.minimum(mine, theirs), least > _KINDS[_LAST] + 1)
+    share = (_KINDS[_LAST] + (1 << 16) + 1 - least) / (1 << 16)  # of the values that a hash may have
+    found = (mine - shared, theirs - shared, np.minimum(mine, theirs), share)
     return [Others(*(each[..., kind] for each in found)) for kind in range(len(_SIZES))]
 
 

@@ -204,8 +204,8 @@ def _evidence(
     shingles = np.maximum(shingles, 1)
     length = shingles[0] / shingles[1]
     shorter = np.minimum(new["tokens"], stored["tokens"])
-    # Where one is seen in a part of the values, others may be, too. Copies of a note lack some of its words.
-    unseen = words.in_part & (words.substituted > 0) & (shorter > FEW) & (shorter < TOKENS_A_VALUE)
+    # Where one is seen in a part of the words, others may be, too. Copies of a note lack some of its words.
+    unseen = (words.share < 1) & (words.substituted > 0) & (shorter > FEW) & (shorter < TOKENS_A_VALUE)
     return Evidence(
         jaccard,
         containment,
@@ -215,12 +215,12 @@ def _evidence(
         varied=beyond_chance(tokens, shingles, jaccard),
         one_site=known & same,
         two_sites=known & ~same,
-        substituted=numbers.substituted,
+        substituted=np.where(known & same, numbers.expected, numbers.substituted),
         numbers=numbers.fewer,
         title=title.substituted,
         titled=title.fewer,
         retitled=np.maximum(title.added, title.lacking),
-        values=figures.substituted + words.substituted + unseen,
+        values=figures.expected + words.substituted + unseen,
     )
 
 

@@ -119,3 +119,4 @@ def test_values_are_compared_as_sets_in_the_range_that_both_have_kept(
             assert (found.added[row], found.lacking[row]) == (len(mine - theirs), len(theirs - mine))
             assert found.fewer[row] == min(len(mine), len(theirs))
             assert found.substituted[row] == min(len(mine - theirs), len(theirs - mine))
+            assert found.share[row] == (1 if least <= 1 else ((1 << 16) + 1 - least) / (1 << 16))

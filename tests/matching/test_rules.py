@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector, Fingerprinter
+from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.matching.records import header_for
 from scrapy_neardup.matching.rules import (
@@ -243,3 +244,17 @@ def test_the_copy_of_such_a_list_is_found(values: int, size: int) -> None:
         detector.add(" ".join(entries), "https://a.example/list")
         entries[size // 2] = "elsewhere"
         assert detector.check(" ".join(entries), "https://b.example/list").kind == "near"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_listing_with_other_entries_is_another_beside_hundreds_of_figures_of_the_site(seed: int) -> None:
+    """Of that many figures a sample is kept, which may have one of those that differ, or two."""
+    words = text(1, 1000)
+    menu = "\n".join(f"{words[6 * number : 6 * number + 5]} ({number})" for number in range(150))
+    pages = [
+        MainText(words, "Hooks", f"{menu}\n" + "\n".join(f"No {n} {n * 37}.{n % 90 + 10}" for n in shown))
+        for shown in (range(300, 312), range(340, 352))
+    ]
+    detector = Detector(MemoryIndex(header_for(Fingerprinter(seed=seed), "")))
+    detector.add(pages[0], "https://one-site.com/1")
+    assert detector.check(pages[1], "https://one-site.com/2").kind == "template"
