@@ -232,17 +232,21 @@ class Terms:
         kept[bounds[:-1][bounds[:-1] < bounds[1:]]] = True
         return self.those(kept, hashes)
 
-    def paired(self, alone: NDArray[np.bool_]) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
-        """Return a hash for each token, and which are of a pair that it begins; uint64[n], bool[n].
+    def paired(
+        self, alone: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return a hash for each token, which are of a pair that it begins, and which tokens are in no other.
 
-        Each two neighbours make a pair among the tokens *alone* (bool[n]), which say little alone.
+        Each two neighbours make a pair among the tokens *alone* (bool[n]), which say little alone. The shapes
+        are uint64[n], bool[n] and bool[n].
         """
-        pairs = np.zeros(len(self.hashes), np.bool_)
+        pairs, kept = np.zeros(len(self.hashes), np.bool_), np.ones(len(self.hashes), np.bool_)
         if not np.count_nonzero(alone):
-            return self.hashes, pairs
+            return self.hashes, pairs, kept
         np.logical_and(alone[:-1], alone[1:], out=pairs[:-1])
         pairs[np.array(self.bounds[1:]) - 1] = False
-        return np.where(pairs, self._runs.hashes(2).take(self._places), self.hashes), pairs
+        kept[1:] = pairs[1:] | ~pairs[:-1]  # the last of a run of those is in a pair already
+        return np.where(pairs, self._runs.hashes(2).take(self._places), self.hashes), pairs, kept
 
     def votes(self, size: int, alone: NDArray[np.bool_]) -> tuple[Hashes, NDArray[np.intp]]:
         """Return what votes for fingerprints: shingles of *size* tokens, and how long each is; intp[n].
@@ -253,11 +257,7 @@ class Terms:
             found = self.shingles(size)
             return found, np.ones(len(found.values), np.intp)
         lengths = self.tokens.lengths
-        values, pairs = self.paired(alone)
-        if values is self.hashes:
-            return Hashes(values, self.bounds), lengths
-        kept = np.ones(len(values), np.bool_)
-        kept[1:] = pairs[1:] | ~pairs[:-1]  # the last of a run of those is in a pair already
+        values, pairs, kept = self.paired(alone)
         lengths[pairs] = 0
         return self.those(kept, values), lengths[kept]
 

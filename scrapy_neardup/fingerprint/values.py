@@ -131,9 +131,10 @@ def occasion(lines: str) -> str:
 def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
     """Hash what tells pages from others of a site: the words of titles, and occasions in short *lines*.
 
-    Each number of a title is hashed with the one before it, too: part 2 of 3 is not part 3 of 2.
+    Each number of a title is hashed with the one before it, too: part 2 of 3 is not part 3 of 2. Of scripts
+    without spaces each two neighbours make a word.
     """
-    hashes = Hashes(terms.hashes, terms.bounds)
+    hashes = _words(terms, terms.tokens.unspaced, numbers=True)
     numbers = terms.tokens.numbers.nonzero()[0]
     if len(numbers) > 1:
         values = terms.hashes.take(numbers)
@@ -154,19 +155,18 @@ def words(short: Terms, main: Terms, counts: list[int]) -> Hashes:
 
     Those of short lines are the greater ones, so that they are kept first.
     """
-    found = _words(short)
+    found = _words(short, short.tokens.syllables)
     found = Hashes(found.values | _FIRST, found.bounds)
     if min(counts) > FEW:
         return found
-    few = zip(_words(main).each(), counts, strict=True)
+    few = zip(_words(main, main.tokens.syllables).each(), counts, strict=True)
     return joined(found, Hashes.of([(each if count <= FEW else each[:0]) & ~_FIRST for each, count in few]))
 
 
-def _words(terms: Terms) -> Hashes:
-    """Hash all words of each text that are no numbers; of syllables without spaces, each two neighbours."""
-    tokens = terms.tokens
-    values, pairs = terms.paired(tokens.syllables)
-    return terms.those(pairs | ~(tokens.numbers | tokens.syllables), values)
+def _words(terms: Terms, alone: NDArray[np.bool_], *, numbers: bool = False) -> Hashes:
+    """Hash all words of each text that are no *numbers*; of tokens *alone* (bool[n]), each two neighbours."""
+    values, pairs, kept = terms.paired(alone)
+    return terms.those(kept & (numbers | pairs | ~terms.tokens.numbers), values)
 
 
 def joined(some: Hashes, more: Hashes) -> Hashes:

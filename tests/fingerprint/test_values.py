@@ -80,6 +80,15 @@ def test_the_date_and_hours_of_an_occasion_are_one_value_of_the_title(line: str)
     assert len(set().union(*found)) == 4
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("上海天气", "海上天气"), ("会议报告", "会议报告会"), ("茶", "水")]
+)
+def test_of_a_title_without_spaces_neighbours_make_the_words(one: str, other: str) -> None:
+    first, second = ({*each.tolist()} for each in titles(terms(one, other), ["", ""], 0).each())
+    assert first
+    assert second - first
+
+
 def test_hours_alone_go_with_the_line_before_them() -> None:
     assert occasion("fair\n24 november\n15:00 - 19:00") == occasion("(24 november) 15:00–19:00")
     assert occasion("24 november\n15:00 - 19:00") != occasion("1 december\n15:00 - 19:00")
