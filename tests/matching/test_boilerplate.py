@@ -17,8 +17,6 @@ OTHER = (
     "Another one of as many words, which is about the page that it stands on, and about nothing else at "
     "all, ever."
 )
-
-
 ROW = st.tuples(st.integers(0, 2), st.integers(0, 3), st.integers(0, 6))
 
 
@@ -50,6 +48,5 @@ def test_long_paragraphs_alone_have_keys() -> None:
 
 def test_the_rest_of_a_text_stays_as_it_is() -> None:
     text = f"A title\n{LONG}\n{OTHER}\n\nAn end"
-    assert without_paragraphs(text, {*paragraph_keys(LONG)}) == f"A title\n{OTHER}\n\nAn end"
     assert without_paragraphs(text, paragraph_keys(LONG)) == f"A title\n{OTHER}\n\nAn end"
     assert without_paragraphs(text, set()) == text
