@@ -247,7 +247,6 @@ def test_the_copy_of_such_a_list_is_found(values: int, size: int) -> None:
 
 
 def test_a_listing_of_other_products_is_another_beside_hundreds_of_figures_of_the_site() -> None:
-    """Of that many figures a sample is kept, which may have one of those that differ, or two."""
     menu = "".join(f"{name} ({number})\n" for number, name in enumerate(text(1, 150).split()))
     pages = [
         MainText(text(2, 1000), "Hooks", menu + "\n".join(f"No {n} {n * 37}.{n % 90 + 10}" for n in shown))
