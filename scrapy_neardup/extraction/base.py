@@ -80,6 +80,8 @@ class Extraction(NamedTuple):
     detail: str | None = None
     #: The main text, if it was asked for.
     text: MainText | None = None
+    #: What the head of the page links as canonical: a reference, as it stands there.
+    canonical: str = ""
     #: The digest of the page, if a worker process has come to its end.
     digest: bytes = b""
 

@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import regex
@@ -57,6 +58,8 @@ _AWAITED = re.compile(r"S:[0-9a-f]+\Z", re.IGNORECASE)
 
 #: Characters of a page in which its titles stand, and of the longest title that is read.
 _HEAD, _LONGEST = 1 << 18, 1000
+#: How many links of a head are looked at.
+_MOST_LINKS = 500
 _TITLE = regex.compile(r"<title\b[^<>]*+>([^<]*+)", regex.IGNORECASE | regex.V1)
 _META = regex.compile(r"<meta\b[^<>]*+>", regex.IGNORECASE | regex.V1)
 _SHARED = regex.compile(
@@ -95,6 +98,13 @@ def parsed_whole(html: str, *, huge_tree: bool = False) -> tuple[_Element | None
 def written(root: _Element) -> str:
     """Return the markup of a page."""
     return str(etree.tostring(root, encoding="unicode", method="html"))
+
+
+def canonical_of(root: _Element) -> str:
+    """Return what the head links as canonical, or "": in the body readers may have written a link."""
+    links = islice(root.iterfind("head/link[@href]"), _MOST_LINKS)
+    found = (link.get("href", "") for link in links if "canonical" in link.get("rel", "").lower().split())
+    return next((each.strip() for each in found if len(each) <= _LONGEST), "")
 
 
 def remove_no_text(root: _Element) -> None:

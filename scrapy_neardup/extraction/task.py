@@ -25,7 +25,16 @@ from scrapy_neardup.fingerprint.main_text import MainText, length, main_text
 from .base import Extraction, Page
 from .decoding import decode, is_binary, is_noise
 from .libraries import load_extractor, visible_text
-from .parsing import ContentArea, in_one_document, parsed, parsed_whole, remove_hidden, titles, written
+from .parsing import (
+    ContentArea,
+    canonical_of,
+    in_one_document,
+    parsed,
+    parsed_whole,
+    remove_hidden,
+    titles,
+    written,
+)
 from .segment import Segment
 
 if TYPE_CHECKING:
@@ -140,13 +149,14 @@ def extract(
     def none(reason: Reason, detail: str | None = None, fallback: bool = False) -> Extraction:
         return Extraction(None, reason, perf_counter() - started, fallback, detail)
 
+    canonical, fallback, hidden = "", False, False
     try:
         if page.is_text:
-            text, fallback, hidden = main_text(page.body.decode("utf-8", "replace")), False, False
+            text = main_text(page.body.decode("utf-8", "replace"))
         elif is_binary(page.body) or is_noise(html := in_one_document(decode(page.body, page.content_type))):
             return none("not_text")
         else:
-            text, fallback, hidden = _text(extractor, html, page.url, area)
+            text, canonical, fallback, hidden = _text(extractor, html, page.url, area)
         if not text.text.strip():
             return none("no_text", fallback=fallback)
         signature = None if fingerprinter is None else fingerprinter.signature(text)
@@ -157,27 +167,29 @@ def extract(
     except Exception as error:  # noqa: BLE001 - whatever the extractor raises, the page goes on
         return none("failed", _one_line(error))
     kept = text if keep_text else None
-    return Extraction(signature, None, perf_counter() - started, fallback, None, kept)
+    return Extraction(signature, None, perf_counter() - started, fallback, None, kept, canonical)
 
 
-def _text(extractor: Extractor, html: str, url: str, area: ContentArea) -> tuple[MainText, bool, bool]:
+def _text(extractor: Extractor, html: str, url: str, area: ContentArea) -> tuple[MainText, str, bool, bool]:
     """Extract the text of what *area* shows; of all that it holds, if next to nothing else is left.
 
-    Also returns whether the page nests too deeply for that, and whether readers may not see the text.
+    Also returns what the page links as canonical, whether it nests too deeply for that, and whether readers
+    may not see the text.
     """
     root, is_whole = parsed_whole(html)
     if not is_whole:
         if area and (root := parsed(html, huge_tree=True)) is not None:
             area.cut(root)
             html = written(root)
-        return MainText(visible_text(html), " ".join(titles(html))), True, True
+        return MainText(visible_text(html), " ".join(titles(html))), "", True, True
     if root is None:
-        return main_text(extractor(html, url) or ""), False, False
+        return main_text(extractor(html, url) or ""), "", False, False
+    canonical = canonical_of(root)
     hides = remove_hidden(root)
     text = _extracted(extractor, html, root, url, area, changed=hides)
     if hides and length(text.text) < _LITTLE and (root := parsed(html)) is not None:
-        return _extracted(extractor, html, root, url, area), False, True
-    return text, False, False
+        return _extracted(extractor, html, root, url, area), canonical, False, True
+    return text, canonical, False, False
 
 
 def _extracted(

@@ -98,6 +98,8 @@ class CrawledPage:
         self.begun = False
         #: Where the page is filed.
         self.url = self.scope = ""
+        #: The URL that it declares as canonical.
+        self.declared: str | None = None
         self.policy: Policy = extension.config.policy
         self.story = Story(b"")
         #: The page's place in the index; None if it has none.
@@ -244,11 +246,11 @@ class CrawledPage:
             elif verdict.kind == "preferred":
                 own = digest(self.url)
                 self._copies = [(each.url, self.url) for each in pages if _names(own, each.url, each.note)]
-        named = declared_canonical(response) if self.extension.config.prefer_canonical else None
+        assert not isinstance(self.extraction, str)  # what it has found was judged
+        named = self.declared = declared_canonical(response.url, self.extraction.canonical)
         if named not in (None, self.url) and site_key(str(named)) == site_key(self.url):
-            canonical = digest(str(named))
-        text = self.extraction.text if not isinstance(self.extraction, str) else None
-        now = paragraphs_of(text.text) if text is not None else {}
+            canonical = digest(str(named)) if self.extension.config.prefer_canonical else b""
+        now = paragraphs_of(self.extraction.text.text) if self.extraction.text is not None else {}
         if now:
             known = before if verdict.kind == "revisit" else b""
             response.meta[CHANGED_KEY] = changes(known, now)
@@ -367,7 +369,7 @@ class CrawledPage:
         page = closest.page
         if page is None or not page.exact or page.url == self.url or closest.fields < 2:
             return False
-        if not (is_variant(self.url, page.url) or declared_canonical(response) == page.url):
+        if not (is_variant(self.url, page.url) or self.declared == page.url):
             return False
         field = self.extension.item_notes.learn(closest.differences, min(page.url, self.url, key=len))
         if field is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from html import unescape
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
@@ -17,8 +15,6 @@ from scrapy_neardup.matching.items import fields_of
 from .settings import rule_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy import Request
     from scrapy.http import Response
     from scrapy.utils.request import RequestFingerprinterProtocol
@@ -36,12 +32,6 @@ _OF_COMPONENTS = (
 )  # fmt: skip
 #: How many elements of a list are looked at.
 _MOST = 100
-#: In how many bytes of a page the canonical link is looked for.
-_HEAD = 1 << 17
-_ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
-_END = re.compile(rb"<(?:/head|body)", re.IGNORECASE)
-#: How often the word is looked at, and what holds text that is no element.
-_OFTEN, _HOLDERS = 10, ((b"<!--", b"-->"), (b"<script", b"</script"))
 
 
 def is_for_spider(request: Request) -> bool:
@@ -109,37 +99,13 @@ def _is_one(value: Any) -> bool:
     return fields_of(value) is not None or isinstance(value, ItemLoader)
 
 
-def declared_canonical(response: Response) -> str | None:
-    """Return the canonical URL that the head of a page declares, without its fragment."""
-    for link in _links(response.body[:_HEAD]):
-        found = reversed(_ATTRIBUTE.findall(link.decode("utf-8", "replace")))  # the first of a name counts
-        attributes = {name.lower(): unescape("".join(value)) for name, *value in found}
-        if "href" in attributes and "canonical" in attributes.get("rel", "").lower().split():
-            try:
-                url = safe_url_string(urljoin(response.url, attributes["href"].strip())).partition("#")[0]
-            except ValueError:  # such as an unclosed bracket
-                return None
-            return url if url.startswith(("http://", "https://")) else None
-    return None
-
-
-def _links(body: bytes) -> Iterator[bytes]:
-    """Yield the link elements of a head with the word *canonical* that stand in no comment or script.
-
-    To parse a whole head, with all that scripts have there, takes half a millisecond. In the body readers
-    may have written a link.
-    """
-    end = _END.search(body)
-    head, at = body[: end.start() if end else None].lower(), 0
-    for _ in range(_OFTEN):
-        at = head.find(b"canonical", at + 1)
-        stop = head.find(b">", at)
-        if min(at, stop) < 0:
-            return
-        start = head.rfind(b"<", 0, at)
-        held = (head.rfind(opened, 0, start) > head.rfind(closed, 0, start) for opened, closed in _HOLDERS)
-        if head.startswith(b"<link", start) and not any(held):
-            yield body[start : stop + 1]
+def declared_canonical(page: str, reference: str) -> str | None:
+    """Return the URL, without its fragment, of what the page at a URL declares as canonical."""
+    try:
+        url = safe_url_string(urljoin(page, reference)).partition("#")[0]
+    except ValueError:  # such as an unclosed bracket
+        return None
+    return url if reference and url.startswith(("http://", "https://")) else None
 
 
 def asks_again(request: Request, first: Request) -> bool:

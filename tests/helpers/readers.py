@@ -16,7 +16,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scrapy.http import HtmlResponse
 
 from scrapy_neardup import Detector, Features, Fingerprinter
 from scrapy_neardup.audit.rules import find_rules
@@ -50,7 +49,6 @@ from scrapy_neardup.index.redis.server import Address
 from scrapy_neardup.index.redis.store import read_header
 from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
 from scrapy_neardup.matching.sites import host_of, is_domain, site_key
-from scrapy_neardup.plugin.responses import declared_canonical
 from scrapy_neardup.plugin.settings import read_rules, rule_for
 from tests.audit.sources.archives import open_sources, record
 
@@ -141,11 +139,7 @@ def _without_spans(page: bytes) -> bytes:
 
 @_reader("page", 400)
 def head_of_page(data: bytes, folder: Path) -> Any:
-    response = HtmlResponse("https://a.example/", body=data)
-    return (
-        read_head(data, None, "https://a.example/"),
-        declared_canonical(response),
-    )
+    return read_head(data, None, "https://a.example/")
 
 
 @_reader("response", 1200)
