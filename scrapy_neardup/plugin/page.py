@@ -96,9 +96,8 @@ class CrawledPage:
         #: Whether its request has brought an item, so that only its callback has that.
         self.carries_item = False
         self.begun = False
-        #: Where the page is filed.
+        #: Where the page is filed, and the URL that it declares as canonical.
         self.url = self.scope = ""
-        #: The URL that it declares as canonical.
         self.declared: str | None = None
         self.policy: Policy = extension.config.policy
         self.story = Story(b"")
@@ -237,7 +236,7 @@ class CrawledPage:
 
     def _follow(self, response: Response, verdict: Verdict) -> None:
         """Note which story the page tells, and which page of its site it names as its better copy."""
-        identifier, canonical, before = self.story.identifier, b"", b""
+        identifier, before, prefer = self.story.identifier, b"", self.extension.config.prefer_canonical
         if verdict.repeats is not None and verdict.kind in ("exact", "near", "preferred", "revisit"):
             pages = verdict.repeats()
             identifier, _, before = Story.of(pages[0].url, pages[0].note)
@@ -248,8 +247,8 @@ class CrawledPage:
                 self._copies = [(each.url, self.url) for each in pages if _names(own, each.url, each.note)]
         assert not isinstance(self.extraction, str)  # what it has found was judged
         named = self.declared = declared_canonical(response.url, self.extraction.canonical)
-        if named not in (None, self.url) and site_key(str(named)) == site_key(self.url):
-            canonical = digest(str(named)) if self.extension.config.prefer_canonical else b""
+        other = prefer and named is not None and named != self.url and site_key(named) == site_key(self.url)
+        canonical = digest(named) if named and other else b""
         now = paragraphs_of(self.extraction.text.text) if self.extraction.text is not None else {}
         if now:
             known = before if verdict.kind == "revisit" else b""
