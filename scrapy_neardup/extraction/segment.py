@@ -33,14 +33,9 @@ if TYPE_CHECKING:
 
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
-#: So many times the text of all that is in no region is much more than that.
-_MUCH_MORE = 1.5
 #: Of a list of other articles: entries of the shortest; letters of the shortest title, and of the median one;
-#: blocks from a title to its text, and letters of a text, at the most; and the least share that all other
-#: paragraphs of the page have.
-_ENTRIES, _TITLE, _LONG_TITLE, _GAP, _LONGEST, _SHARE = 3, 5, 20, 12, 600, 1 / 4
-#: Links that lead nowhere else, such as those that unfold an answer.
-_NOWHERE = ("#", "javascript:")
+#: and the least share that all other paragraphs of the page have.
+_ENTRIES, _TITLE, _LONG_TITLE, _SHARE = 3, 5, 20, 1 / 4
 
 #: A headline has at least and at most so many letters, and at least this share of its words is in a title.
 _HEADLINE, _LONGEST_HEADLINE, _IN_TITLE = 8, 300, 0.6
@@ -61,13 +56,12 @@ _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 _SMALL_SHARE = 1 / 4
 #: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
 _PROSE = 0.5
-#: A text that is a smaller part of what a page shows does not tell it from pages that show other things. Nor
-#: does one that is less than the second part of a page without an article: any part may have been found.
-_SMALL_PART, _SMALL_PART_OF_LINES = 1 / 2, 2 / 3
+#: A text that is a smaller part of what a page shows does not tell it from pages that show other things.
+_SMALL_PART = 2 / 3
 #: Elements of the largest page that Trafilatura is to read, which takes it up to .1 ms each.
 _LARGE = 10_000
-#: Short lines of the main text that are kept, and comments; how many blocks before it may be such lines.
-_DETAILS, _COMMENTS, _LEAD = 200, 100, 15
+#: Short lines of the main text that are kept, and comments.
+_DETAILS, _COMMENTS = 200, 100
 
 
 class Segment:
@@ -75,7 +69,7 @@ class Segment:
 
     def __init__(self) -> None:
         self._otherwise = Trafilatura()
-        self.identity = f"segment 19, {self._otherwise.identity}"
+        self.identity = f"segment 20, {self._otherwise.identity}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         root = parsed(html)
@@ -105,7 +99,7 @@ class Segment:
         lines = _free(blocks[run.start : run.stop])
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
-        begin = _beginning(blocks, headline, run)
+        begin = run.start if headline is None else min(run.start, headline + 1)
         title = title_of(blocks, names, named, run.stop)
         details = _details(blocks, begin, run, headline, inside.stop)
         # They tell pages of a site from each other that have an introduction in common.
@@ -120,7 +114,7 @@ class Segment:
             return self._other(root, title, blocks, details[:_DETAILS])
         kept = prose if found >= _PROSE * _letters(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details[:_DETAILS]))
-        return _with_all_shown(text, blocks[inside.start : inside.stop], _SMALL_PART)
+        return _with_all_shown(text, blocks[inside.start : inside.stop])
 
     def _other(
         self, root: _Element, title: str, blocks: Sequence[Block], details: Sequence[str]
@@ -142,16 +136,16 @@ class Segment:
         if not text:
             return None
         found = MainText(text, title, "\n".join((left_out, *details)).strip())
-        return _with_all_shown(found, blocks, _SMALL_PART_OF_LINES)
+        return _with_all_shown(found, blocks)
 
 
-def _with_all_shown(text: MainText, blocks: Sequence[Block], part: float) -> MainText:
-    """Return *text* with all else that *blocks* show outside of regions, if it is less than *part* of that.
+def _with_all_shown(text: MainText, blocks: Sequence[Block]) -> MainText:
+    """Return *text* with all else that *blocks* show outside of regions, if it is a small part of that.
 
     It may be the same on pages that show different things: a note over a list. Teasers may be entries.
     """
     shown = [block for block in blocks if not block.region or block.within == LISTED]
-    if length(text.text) >= part * _letters(shown):
+    if length(text.text) >= _SMALL_PART * _letters(shown):
         return text
     lines = dict.fromkeys((*(block.text for block in shown), *text.details.split("\n")))
     said = {*text.text.split("\n")}
@@ -174,22 +168,16 @@ def _leave_out_beside(blocks: Sequence[Block], headline: int | None, main: range
 def _give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is most of the text, and so the article itself.
 
-    A region "around" is if it has as much prose as there is text in no region, links aside; or as much prose
-    as there is in no region, and half as much text again. So are comments where there is no other article.
+    A region "around" is if it has as much prose as there is text in no region, links aside. So are comments
+    where there is no other article.
     """
-    prose, text = Counter[int](), Counter[int]()  # what stands in no region has the number 0
-    around = set[int]()
+    around = Counter[int]()
     for block in blocks:
-        if not block.is_link and block.region in ("", "around"):
-            text[block.within] += block.letters
-            prose[block.within] += block.prose * block.letters
-            if block.region:
-                around.add(block.within)
+        if block.prose and block.region == "around":
+            around[block.within] += block.letters
+    least = max(ARTICLE, _letters(_free(blocks)))
     for block in blocks:
-        if block.within in around and (
-            prose[block.within] >= max(ARTICLE, text[0])
-            or (prose[block.within] >= max(ARTICLE, prose[0]) and text[block.within] >= _MUCH_MORE * text[0])
-        ):
+        if around[block.within] >= least:
             block.region = ""
     comments = [block for block in blocks if block.region == "comments"]
     if _letters([block for block in comments if block.prose]) >= ARTICLE > _letters(_free(blocks)):
@@ -217,7 +205,7 @@ def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[in
         elif (
             block.is_link
             and block.letters >= (_TITLE if title is None else blocks[title].letters + 1)
-            and not block.href.lstrip().lower().startswith(_NOWHERE)  # which unfolds an answer
+            and not block.href.lstrip().lower().startswith(("#", "javascript:"))  # which unfolds an answer
         ):
             title = number
     found: list[list[tuple[int, int | None]]] = []
@@ -245,7 +233,7 @@ def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[in
 def _shape(blocks: Sequence[Block], number: int, title: int | None) -> tuple[str, ...]:
     """Return what entries of one list have in common: the elements of their titles and texts."""
     text = blocks[number]
-    if title is None or number - title > _GAP:
+    if title is None:
         return ()
     return (blocks[title].tag, blocks[title].heading, text.tag)
 
@@ -255,14 +243,8 @@ def _is_apart(blocks: Sequence[Block], texts: Sequence[tuple[int, int | None]], 
     before = {blocks[number].parent for number, _ in texts[:begin]}
     own = {blocks[number].parent for number, _ in texts[begin:end]}
     behind = {blocks[number].parent for number, _ in texts[end:]}
-    titles = [blocks[title] for _, title in texts[begin:end] if title is not None]
-    return (
-        own.isdisjoint(before | behind)
-        and before.isdisjoint(behind)
-        and len({title.text for title in titles}) == len(titles)
-        and median_low(title.letters for title in titles) >= _LONG_TITLE
-        and max(blocks[number].letters for number, _ in texts[begin:end]) <= _LONGEST
-    )
+    titles = [blocks[title].letters for _, title in texts[begin:end] if title is not None]
+    return own.isdisjoint(before | behind) and before.isdisjoint(behind) and median_low(titles) >= _LONG_TITLE
 
 
 def _letters(blocks: Sequence[Block]) -> int:
@@ -306,19 +288,6 @@ def _score(block: Block) -> float:
     if block.letters >= _SHORT_SENTENCE and ends_sentence(block.text):
         return _SHORT_COUNTS * block.letters
     return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
-
-
-def _beginning(blocks: Sequence[Block], headline: int | None, run: range) -> int:
-    """Return the number of the first block of the main text, which is the one behind the headline.
-
-    If there is no headline before the *run*, the lines right before the run are part of the main text.
-    """
-    if headline is not None and headline < run.start:
-        return headline + 1
-    begin = run.start
-    while begin > max(0, run.start - _LEAD) and blocks[begin - 1].is_free:
-        begin -= 1
-    return begin
 
 
 def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | None, end: int) -> list[str]:

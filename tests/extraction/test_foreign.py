@@ -42,9 +42,6 @@ def test_a_list_of_other_articles_is_no_part_of_the_text(listed: str) -> None:
 
 KEPT = {
     "the article goes on behind it": f"<div>{marked(OWN[:3])}<ul>{items()}</ul>{marked(OWN[3:])}</div>",
-    "an entry is too long for one of another article": f"<div>{marked(OWN[:4])}</div><ul>"
-    + items("li", NAMES[:4], [*SHORT[:3], " ".join(OWN[4:] + paragraphs(204, 1))])
-    + "</ul>",
     "links that unfold the answers to questions": f"<div>{marked(OWN[:4])}</div><ul>{items()}</ul>".replace(
         "'/news/", "'#answer-"
     ),
