@@ -36,7 +36,7 @@ _Outline = frozenset[tuple[int, bytes]]
 MOST_ITEMS, MOST_BYTES, _MOST_FIELDS = 64, 4096, 255
 #: A value with more characters, and more words or few spaces, is a text, which is compared as texts are.
 _CHARACTERS, _WORDS = 200, 40
-#: Texts say the same if few of the 64 bits of their sketches differ: at most so many, one for ten words.
+#: Texts around one main text say the same if few bits of their sketches differ: one for ten words, so many.
 _BITS, _WORDS_A_BIT = 12, 10
 #: A time that is no further than this from now, in seconds, is the moment of crawling.
 _MOMENT = 120
@@ -65,7 +65,7 @@ _OWN = {"url", "kind", "distance", "similarity", "policy"}
 #: What is packed of a field: the hash of its name, its length, and its value. That is a hash of this many
 #: bytes, perhaps one of the site's name behind a title, or parts of those of its amount and its unit; or a
 #: text, whose length is another one.
-_FIELD, _HASH, _TEXT = struct.Struct("<HB"), 4, struct.Struct("<QIB")
+_FIELD, _HASH, _TEXT = struct.Struct("<HB"), 4, struct.Struct("<QIBI")
 _COUNTED, _UNIT = _HASH + 2, 3
 #: Number of items in a note that stands for more than are described.
 _MORE = 255
@@ -121,9 +121,9 @@ class ItemNotes:
         """The keys of the fields that say nothing; a note may be older than what was learned."""
         return frozenset(_key(name + part) for name in (*self.ignored, *self.learned) for part in ("", "\n"))
 
-    def difference(self, item: Described, other: Described) -> list[Difference]:
-        """Return the fields in which two items differ, amounts first."""
-        keys = sorted(_differing(item, other), key=lambda key: not _other_amount(item, other, key))
+    def difference(self, item: Described, other: Described, exact: bool = True) -> list[Difference]:
+        """Return the fields in which two items differ, perhaps of *exact* copies; amounts first."""
+        keys = sorted(_differing(item, other, exact), key=lambda key: not _other_amount(item, other, key))
         return [
             Difference(
                 self._names.get(key, ""), *(self._shown.get((key, each.get(key))) for each in (item, other))
@@ -191,8 +191,9 @@ class RepeatedItems:
         What is undecided depends on whether it is the only one.
         """
         outline = _outline(item)
-        alike = [each for _, items in self._pages for each in items.get(outline, ())]
-        if item in alike or not all(_differing(item, each) for each in alike[:MOST_ITEMS]):
+        alike = [(each, page.exact) for page, items in self._pages for each in items.get(outline, ())]
+        equal = any(item == each for each, _ in alike)
+        if equal or not all(_differing(item, each, exact) for each, exact in alike[:MOST_ITEMS]):
             return "same"
         decided = several or not self._text_decides or self._other_amounts(item)
         return "differs" if decided else "undecided"
@@ -205,7 +206,7 @@ class RepeatedItems:
         )
         if best is None:
             return Closest()
-        return Closest(best[0], len(best[1]), self._notes.difference(item, best[1]))
+        return Closest(best[0], len(best[1]), self._notes.difference(item, best[1], best[0].exact))
 
     @property
     def varied(self) -> bool:
@@ -284,16 +285,21 @@ def is_variant(url: str, other: str) -> bool:
     return same_page and (parameters <= others or others <= parameters)
 
 
-def _differing(item: Described, other: Described) -> list[int]:
+def _differing(item: Described, other: Described, exact: bool = True) -> list[int]:
     """Return the keys of the fields in which two items differ."""
     keys = sorted(item.keys() | other.keys())
-    return [key for key in keys if not _same(item.get(key, b""), other.get(key, b""))]
+    return [key for key in keys if not _same(item.get(key, b""), other.get(key, b""), exact)]
 
 
-def _same(one: bytes, other: bytes) -> bool:
-    """Whether two values say the same: equal ones, nearly equal texts, a title with and without its site."""
-    if len(one) == len(other) == _TEXT.size:
-        (sketch, numbers, bits), (other_sketch, other_numbers, other_bits) = map(_TEXT.unpack, (one, other))
+def _same(one: bytes, other: bytes, exact: bool = True) -> bool:
+    """Whether two values say the same: equal ones, or a title with and without its site.
+
+    Texts of *exact* copies do if they are nearly equal: what differs stands around the main text.
+    """
+    if exact and len(one) == len(other) == _TEXT.size:
+        (sketch, numbers, bits, _), (other_sketch, other_numbers, other_bits, _) = map(
+            _TEXT.unpack, (one, other)
+        )
         same = bool(numbers == other_numbers)
         return same and (sketch ^ other_sketch).bit_count() <= min(bits, other_bits)
     told = len(one) != len(other) and _TEXT.size not in (len(one), len(other))  # by one of them more
@@ -425,7 +431,7 @@ def _is_spaced(text: str) -> bool:
 
 
 def _text(text: str) -> bytes:
-    """Pack a text: an odd sketch of its words, a hash of its numbers, and how many bits may differ.
+    """Pack a text: an odd sketch of its words, a hash of its numbers, how many bits may differ, and its hash.
 
     A bit of an odd sketch says whether an odd number of words has it (Mitzenmacher, Pagh and Pham, WWW 2014),
     so few bits differ if few words do. Of a text without spaces each two characters are a word.
@@ -438,8 +444,10 @@ def _text(text: str) -> bytes:
         counted = f"{word} {seen[word]}"
         sketch ^= 1 << (mmh3.hash(counted.encode("utf-8", "surrogatepass"), signed=False) & 63)
     numbers = [word for word in words if _NUMBER.search(word)] if spaced else _NUMBER.findall(text)
-    told = mmh3.hash(" ".join(numbers).encode("utf-8", "surrogatepass"), signed=False)
-    return _TEXT.pack(sketch, told, min(_BITS, len(words) // _WORDS_A_BIT))
+    told, whole = (
+        mmh3.hash(each.encode("utf-8", "surrogatepass"), signed=False) for each in (" ".join(numbers), text)
+    )
+    return _TEXT.pack(sketch, told, min(_BITS, len(words) // _WORDS_A_BIT), whole)
 
 
 def _is_moment(value: object) -> bool:

@@ -40,10 +40,8 @@ if TYPE_CHECKING:
 NO_TEXT_OF_ITS_OWN = ("too_short", "wall", "template", "boilerplate")
 #: Those of them whose text many pages show, so that only what their items say is a copy.
 SHOWN_BY_MANY = ("wall", "boilerplate")
-#: Bytes of the identifier of a story.
-_SIZE = 12
-#: How many paragraphs of a page are noted.
-PARAGRAPHS = 400
+#: Bytes of the identifier of a story, and how many paragraphs of a page are noted.
+_SIZE, PARAGRAPHS = 12, 400
 _LEARNED = (
     "The field '%(field)s' of items changes from one URL of a page to another, so it no longer tells items "
     "apart. If it should not count from the start, name it in NEARDUP_ITEM_IGNORE."
@@ -347,10 +345,11 @@ class CrawledPage:
                 return found
 
     def _stored_items(self) -> RepeatedItems:
-        """Return the items of the pages that this one repeats, or is a better version of."""
+        """Return the items of the pages that this one repeats: what it declares to be itself, exactly."""
         if self._repeated is None:
-            repeats = self.like.repeats if self.like is not None else None
-            self._repeated = RepeatedItems(self.extension.item_notes, repeats() if repeats else [])
+            repeats = self.like.repeats() if self.like is not None and self.like.repeats is not None else []
+            pages = [each._replace(exact=each.exact or each.url == self.declared) for each in repeats]
+            self._repeated = RepeatedItems(self.extension.item_notes, pages)
         return self._repeated
 
     def _differs(self, closest: Closest) -> None:

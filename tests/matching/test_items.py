@@ -40,6 +40,15 @@ def test_items_of_one_site_that_differ_in_text_alone_are_versions(other, found):
     assert RepeatedItems(notes, pages).find(copy, several=False) == found
 
 
+@pytest.mark.parametrize(("exact", "found"), [(True, "same"), (False, "differs")])
+@pytest.mark.parametrize("other", ["Maria", "not", "foo_baz"])
+def test_on_one_site_another_word_is_another_thing_unless_the_main_texts_are_equal(other, exact, found):
+    notes = ItemNotes()
+    one, item = (notes.describe({"text": f"{TEXT} {word} {TEXT}"}) for word in ("Anna", other))
+    stored = Repeated("https://a.example/", pack([one]), 1, one_site=True, exact=exact, pending=None)
+    assert RepeatedItems(notes, [stored]).find(item, several=False) == found
+
+
 @pytest.mark.parametrize(
     ("one", "other", "found"),
     [
