@@ -62,9 +62,8 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
 
             with Detector.open(tmp_path / "index") as detector:
                 assert list(check(detector.index)) == []
-                for item in stored[
-                    before:
-                ]:  # of this crawl: a page forgotten in an earlier one may not come back
+                # Of this crawl: a page forgotten in an earlier one may not come back.
+                for item in stored[before:]:
                     if item["time"] < killed - 1:
                         found, _ = find_urls(detector.index, [item["url"]])
                         assert len(found) == 1, f"kill {kill}: {item} was forgotten"
