@@ -7,7 +7,6 @@ import re
 import struct
 import uuid
 import zlib
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
@@ -23,7 +22,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
 from .tables import Family, PermutedTables
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
 #: Version of the layout on disk.
 FORMAT = 3
@@ -36,13 +35,18 @@ UNREADABLE = (
 )
 
 
-@contextmanager
-def decoding(what: str) -> Iterator[None]:
-    """Make errors of reading a stored value, *what*, `IndexCorrupted`."""
-    try:
-        yield
-    except UNREADABLE as error:
-        raise damaged(f"{what} cannot be read ({error})") from error
+class decoding:  # noqa: N801  # as a generator it would make each search slower
+    """A block in which errors of reading a stored value, *what*, become `IndexCorrupted`."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UNREADABLE):
+            raise damaged(f"{self._what} cannot be read ({error})") from error
 
 
 def damaged(what: str) -> IndexCorrupted:

@@ -80,7 +80,12 @@ class PermutedTables:
 
     def permute(self, value: int) -> list[int]:
         """Permute one value for each table."""
-        permuted: list[int] = self.keys(np.array([value], np.uint64))[:, 0].tolist()
+        permuted = []
+        for moves in self._moves:
+            key = 0
+            for source, mask, target in moves:
+                key |= (value >> source & mask) << target
+            permuted.append(key)
         return permuted
 
     def restore(self, table: int, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -109,6 +114,12 @@ class PermutedTables:
     def max_distance(self) -> int:
         """The largest distance that prefixes of radius 1 find in full."""
         return max(d for d in range(BITS) if self.radius(d) <= (self.blocks > 1))
+
+    @cached_property
+    def _moves(self) -> list[list[tuple[int, int, int]]]:
+        """As `_shifts`, for one value, which takes a fifth of the time."""
+        shifts = (shift[:, :, 0].tolist() for shift in self._shifts)
+        return [list(zip(*table, strict=True)) for table in zip(*shifts, strict=True)]
 
     @cached_property
     def _each_bit(self) -> tuple[tuple[int, ...], ...]:

@@ -78,15 +78,22 @@ def corrupted(data: Path, why: str) -> IndexCorrupted:
     )
 
 
-@contextlib.contextmanager
-def translated(path: Path, what: str = "used") -> Iterator[None]:
-    """Make errors of LMDB and of the disk ours: the index in *path* could not be *what*, such as "opened"."""
-    try:
-        yield
-    except DAMAGED as error:
-        raise corrupted(path / DATA, str(error)) from error
-    except (lmdb.Error, OSError, MemoryError) as error:
-        raise IndexUnavailable(f"The index in {path} cannot be {what} {reason(error)}") from error
+class translated:  # noqa: N801  # as a generator it would make each search slower
+    """A block in which errors of LMDB and of the disk become ours: *path* could not be *what*."""
+
+    def __init__(self, path: Path, what: str = "used") -> None:
+        self._path, self._what = path, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DAMAGED):
+            raise corrupted(self._path / DATA, str(error)) from error
+        if isinstance(error, (lmdb.Error, OSError, MemoryError)):
+            raise IndexUnavailable(
+                f"The index in {self._path} cannot be {self._what} {reason(error)}"
+            ) from error
 
 
 #: Two meta pages of LMDB, of the largest size that a page can have.

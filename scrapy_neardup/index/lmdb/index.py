@@ -74,12 +74,8 @@ class LmdbIndex(MemoryIndex):
         self.lock = self._environment.lock
         self._writer = Writer(self._environment, self._memtable, window)
 
-    @contextlib.contextmanager
-    def _newest(self) -> Iterator[None]:
-        with self._translated(), self.lock:
-            self.require_open()
-            self._memtable.look()
-            yield
+    def _newest(self) -> _Newest:
+        return _Newest(self)
 
     def _near(self, family: int, distance: int, keys: NDArray[np.uint64]) -> Iterator[Matches]:
         with decoding("A partition"):
@@ -202,6 +198,27 @@ class LmdbIndex(MemoryIndex):
 
     def _translated(self, what: str = "used") -> AbstractContextManager[None]:
         return translated(self._environment.path, what)
+
+
+class _Newest(translated):
+    """A block that holds the lock, and in which all that others have committed is seen."""
+
+    def __init__(self, index: LmdbIndex) -> None:
+        super().__init__(index._environment.path)
+        self._index = index
+
+    def __enter__(self) -> None:
+        self._index.lock.acquire()
+        try:
+            self._index.require_open()
+            self._index._memtable.look()
+        except BaseException as error:
+            self.__exit__(None, error, None)
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._index.lock.release()
+        super().__exit__(kind, error, trace)
 
 
 _open: dict[Path | None, LmdbIndex] = {}
