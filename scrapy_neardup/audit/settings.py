@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.arguments import require_list
+from scrapy_neardup.arguments import require_list, require_number
+from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Workers, load_extractor
 from scrapy_neardup.fingerprint import Fingerprinter, load_scheme
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import header_for
-from scrapy_neardup.options import DetectionOptions, number
+from scrapy_neardup.options import DetectionOptions
 
 if TYPE_CHECKING:
     from scrapy_neardup.fingerprint import Scheme
@@ -46,7 +47,9 @@ class AuditOptions(DetectionOptions):
 
     def __post_init__(self) -> None:
         for name in ("min_similarity", "drop_similarity"):
-            number(name, getattr(self, name), -1e-9, 1 + 1e-9, "a number from 0 to 1")
+            require_number(name, value := getattr(self, name))
+            if not 0 <= value <= 1:
+                raise ConfigurationError(f"{name} is {value}: use a number from 0 to 1.")
         for option in self.settings().values():
             if (value := getattr(self, option.name)) != option.default:
                 object.__setattr__(self, option.name, option.metadata["read"](option.name, value))

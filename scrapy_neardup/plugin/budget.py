@@ -219,9 +219,11 @@ class Budget:
 
     def waits(self, request: Request) -> bool:
         """Whether pages that were drawn are on their way, which say whether *request* is skipped."""
+        if request.meta.get(DEFERRED_KEY, FIRST)[0] < 2:  # as most
+            return False
         late = time.monotonic() - PATIENCE
         self._drawn = {key: drawn for key, drawn in self._drawn.items() if drawn > late}
-        return bool(self._drawn) and request.meta.get(DEFERRED_KEY, FIRST)[0] > 1
+        return bool(self._drawn)
 
     def held(self, request: Request) -> str | None:
         """Return why *request* is held back; None if it is to be sent."""

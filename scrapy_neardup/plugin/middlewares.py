@@ -53,10 +53,11 @@ class NearDupDownloaderMiddleware(Component):
         self._loop_lock = DeferredLock()
 
     async def process_request(self, request: Request) -> Request | None:
-        while self.extension.budget is not None and self.extension.budget.waits(request):
-            pause: Deferred[None] = Deferred()
-            call_later(0.05, pause.callback, None)
-            await result_of(pause)
+        with self.extension.reporter.fails_open("budget", request.url):
+            while self.extension.budget is not None and self.extension.budget.waits(request):
+                pause: Deferred[None] = Deferred()
+                call_later(0.05, pause.callback, None)
+                await result_of(pause)
         for name, holder in (("rules", self.extension.known), ("budget", self.extension.budget)):
             why = later = None
             with self.extension.reporter.fails_open(name, request.url):

@@ -86,8 +86,6 @@ class RedisIndex:
         self._thread = threading.Thread(target=self._tick, name="neardup-redis", daemon=True)
         self._thread.start()
 
-    # Finding
-
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
         return self._found(document, lookups, self._look_up(document, lookups)[0])
@@ -232,8 +230,6 @@ class RedisIndex:
                 stored.append(known.documents.stored.take(near))
         return _joined(matches), Stored.concatenate(stored)
 
-    # Filing
-
     def add(self, documents: Documents) -> NDArray[np.int64]:
         numbers: list[int] = []
         for start in range(0, len(documents.urls), BATCH):
@@ -283,8 +279,6 @@ class RedisIndex:
             self.store.close(self._close_seconds)
         finally:
             self.server.close()
-
-    # Pending documents
 
     def _hold(self, number: int, document: Documents, replaced: Known) -> Reservation:
         """Return the reservation of a *document*, one row, that was just filed.
