@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from time import perf_counter
+from time import thread_time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -92,10 +92,10 @@ def test_a_host_has_one_spelling(url: str, host: str) -> None:
     "part", ["a" * 300, "\u0301" * 1_000_000, "ü" * 1_000_000, ".".join("a" * 1_000_000)]
 )
 def test_hosts_that_are_no_names_cost_next_to_nothing(part: str) -> None:
-    started = perf_counter()
+    started = thread_time()
     for _ in range(3):
         assert site_key(f"https://{part}/") == site_key(f"https://{part}/x") != UNKNOWN
-    assert perf_counter() - started < 3
+    assert thread_time() - started < 3
 
 
 @given(st.one_of(st.text(), st.text().map("https://".__add__), st.text().map("http://[".__add__)))

@@ -87,10 +87,10 @@ def test_entry_that_a_kill_left_unfinished(cached: Any, read: Any) -> None:
     ],
 )  # fmt: skip
 def test_meta_is_a_flat_dictionary_or_refused(content: bytes) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises((Unreadable, ValueError)):
         parse_meta(content)
-    assert time.perf_counter() - started < 1
+    assert time.thread_time() - started < 1
 
 
 def test_meta_as_scrapy_writes_it() -> None:
