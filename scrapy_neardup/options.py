@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ConfigurationError
-from .extraction.parsing import ContentArea
+from .extraction import ContentArea, Workers, load_extractor
 from .fingerprint import SCHEMES, Features, Scheme
 from .index.tables import LAYOUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from .fingerprint import Fingerprinter
 
 Choice = TypeVar("Choice", str, int)
 #: What the names of all settings begin with.
@@ -187,6 +189,18 @@ class DetectionOptions:
     def area(self) -> ContentArea:
         """Where on a page the extractor looks. Raises `ConfigurationError`."""
         return ContentArea(tuple(self.include_area), tuple(self.exclude_area))
+
+    @property
+    def extractor_identity(self) -> str:
+        """Name, version and options of the extractor, and where on a page it looks."""
+        return self.area.identity(load_extractor(self.extractor).identity)
+
+    def extracting(self, fingerprinter: Fingerprinter | None, **how: Any) -> Workers:
+        """Return processes that extract main texts, and sign them with a *fingerprinter*; see `Workers`."""
+        return Workers(
+            fingerprinter, self.extractor, timeout=self.extract_timeout, memory=self.extract_memory,
+            area=self.area, **{"processes": self.processes, **how},
+        )  # fmt: skip
 
     @classmethod
     def settings(cls) -> dict[str, Field[Any]]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.index import open_index
 from scrapy_neardup.matching.items import ItemNotes, RepeatedItems, unpack
 
@@ -68,9 +67,9 @@ def filter_against(
     settings = AuditOptions(**options)
     if not add:
         open_index(against, None).close()  # raises if there is none
-    how = {name: options[name] for name in ("scheme", "tables", "features") if name in options}
-    extractor = settings.area.identity(load_extractor(settings.extractor).identity)
-    with Detector.open(against, extractor=extractor, min_tokens=settings.min_tokens, **how) as detector:
+    how: dict[str, Any] = {"extractor": settings.extractor_identity, "min_tokens": settings.min_tokens}
+    how |= {name: options[name] for name in ("scheme", "tables", "features") if name in options}
+    with Detector.open(against, **how) as detector:
         batch = _Batch(detector, add)
         filer = Filer(detector.fingerprinter, detector.index.header, signatures=True)
         Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer).read_all(inputs)

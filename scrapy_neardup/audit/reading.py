@@ -112,7 +112,7 @@ class Reader:
     def _extract(self, row: Row, record: CrawledPage, body: bytes) -> None:
         settings = self._settings
         if self._workers is None:
-            self._workers = settings.extracting(self._filer.fingerprinter, settings.processes)
+            self._workers = settings.extracting(self._filer.fingerprinter, keep_text=True)
         job = self._workers.submit(extraction.Page(body, record.url, record.content_type), row["root"])
         head = read_head(body, record.content_type, record.url)
         row |= {"title": head.title, "declared": head.declared, "noindex": head.noindex or record.noindex}

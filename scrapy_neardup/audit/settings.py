@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.arguments import require_list, require_number
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.extraction import Workers, load_extractor
 from scrapy_neardup.fingerprint import Fingerprinter, load_scheme
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import header_for
@@ -76,13 +75,6 @@ class AuditOptions(DetectionOptions):
         assert self.seed is not None  # it has been drawn
         return Fingerprinter(self.features, self.seed, self.loaded_scheme)
 
-    def extracting(self, fingerprinter: Fingerprinter | None, processes: int) -> Workers:
-        """Return processes that extract main texts, and sign them with a *fingerprinter*."""
-        return Workers(
-            fingerprinter, self.extractor, processes=processes, timeout=self.extract_timeout,
-            memory=self.extract_memory, keep_text=True, area=self.area,
-        )  # fmt: skip
-
     @property
     def matcher(self) -> Matcher:
         """What makes two pages near-duplicates."""
@@ -93,7 +85,7 @@ class AuditOptions(DetectionOptions):
         identity = {
             **self.header.parameters,
             "version": VERSION,
-            "extractor": self.area.identity(load_extractor(self.extractor).identity),
+            "extractor": self.extractor_identity,
             "timeout": self.extract_timeout,
             "memory": self.extract_memory,
             "size": self.max_body_size,

@@ -14,7 +14,7 @@ from .output import (
     INCOMPLETE,
     Failure,
     Interrupted,
-    RegularFile,
+    existing_file,
     json_option,
     needing,
     print_facts,
@@ -184,7 +184,7 @@ def _cause_in(trace: str) -> str:
 
 
 @click.command("filter")
-@click.argument("batch", type=RegularFile())
+@click.argument("batch", type=existing_file)
 @click.option("--against", required=True, metavar="PATH", help="Directory or URL of the index of the corpus.")
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="What is kept.")
 @click.option("--add", is_flag=True, help="File what is kept in the index, which is begun if there is none.")

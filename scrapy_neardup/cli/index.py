@@ -14,11 +14,8 @@ from .output import json_option, print_facts, print_json, print_line, print_tabl
 from .settings import is_on_server, path_and_urls, path_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @click.group()
@@ -97,55 +94,35 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
 def prune(path: Path | str, days: float, dry_run: bool) -> None:
     """Forget old documents, then merge the tables."""
     oldest = clock.now() - days * clock.SECONDS_PER_DAY
-    found = _select(path, lambda some: some.records["time"] < oldest, "Looking for old documents", "time")
-    if dry_run:
-        print_line(f"{len(found):,} documents are older than {days:g} days.")
-        return
-    with progress("Merging"):
-        _forget(path, found, merge=True)
-    print_line(f"Forgot {len(found):,} documents older than {days:g} days.")
+    with _opened(path, "time") as found, progress("Looking for old documents, and merging"):
+        old = _select(found, lambda some: some.records["time"] < oldest)
+        if not dry_run:
+            found.discard(old)
+            if not is_on_server(path):
+                found.compact()
+    told = f"{len(old):,} documents are" if dry_run else f"Forgot {len(old):,} documents"
+    print_line(f"{told} older than {days:g} days.")
 
 
-def _select(
-    path: Path | str, chosen: Callable[[Any], Iterable[Any]] | None, what: str, *fields: str
-) -> list[int]:
-    """Return the numbers of the *chosen* documents; `IndexMismatch` unless it has pages, with *fields*."""
+@contextlib.contextmanager
+def _opened(path: Path | str, *fields: str) -> Iterator[Any]:
+    """Open an index; `IndexMismatch` unless it has pages, with *fields*."""
+    from scrapy_neardup.index import open_index
     from scrapy_neardup.matching.records import require_pages
 
-    with contextlib.ExitStack() as stack:
-        batches: Iterable[tuple[NDArray[np.int64], Any]]
-        if is_on_server(path):
-            from scrapy_neardup.index.redis import index as on_server
-
-            opened_index = stack.enter_context(on_server.opened(path))
-            header, batches = opened_index.header, on_server.all_documents(opened_index)
-        else:
-            from scrapy_neardup.index.lmdb.commands import opened
-            from scrapy_neardup.index.lmdb.snapshot import live_documents, reading
-
-            environment, header = stack.enter_context(opened(path))
-            reader = stack.enter_context(reading(environment, header))
-            batches = live_documents(reader, stack.enter_context(progress(what)))
-        require_pages(header, *fields)
-        if chosen is None:
-            return []
-        return [
-            number
-            for numbers, some in batches
-            for number, taken in zip(numbers.tolist(), chosen(some), strict=True)
-            if taken
-        ]
-
-
-def _forget(path: Path | str, numbers: Sequence[int], *, merge: bool = False) -> None:
-    """Forget documents by their numbers, and *merge* the tables of an index on disk."""
-    from scrapy_neardup.index import LmdbIndex, open_index
-
     with contextlib.closing(open_index(path, None)) as found:
-        found.discard(numbers)
-        found.flush()
-        if merge and isinstance(found, LmdbIndex):
-            found.compact()
+        require_pages(found.header, *fields)
+        yield found
+
+
+def _select(index: Any, chosen: Callable[[Any], Iterable[Any]]) -> list[int]:
+    """Return the numbers of the *chosen* documents."""
+    return [
+        number
+        for numbers, some in index.documents()
+        for number, taken in zip(numbers.tolist(), chosen(some), strict=True)
+        if taken
+    ]
 
 
 @index.command()
@@ -156,23 +133,20 @@ def forget(path_and_urls: tuple[Path | str, tuple[str, ...]], hosts: tuple[str, 
 
     Nothing is judged by them any more. They leave the disk with the next compact.
     """
-    from scrapy_neardup.matching.records import forget_urls
+    from scrapy_neardup.matching.records import filed_url, find_urls
     from scrapy_neardup.matching.sites import host_of
 
     path, urls = path_and_urls
     if not urls and not hosts:
         raise click.UsageError("Name URLs, or a host (--host).")
     bare = {host_of(host if "//" in host else f"//{host}") or host.lower() for host in hosts}
-    of_hosts = _select(
-        path,
-        (lambda some: [host_of(url) in bare for url in some.urls]) if hosts else None,
-        "Looking for hosts",
-    )
-    if of_hosts:
-        _forget(path, of_hosts)
-    forgotten, unknown = forget_urls(path, urls)
-    print_line(f"Forgot {len(of_hosts) + forgotten:,} documents.")
-    for url in unknown:
+    with _opened(path) as found, progress("Looking for documents"):
+        gone = _select(found, lambda some: [host_of(url) in bare for url in some.urls]) if hosts else []
+        of_urls, known = find_urls(found, urls)
+        gone = [*{*gone, *of_urls}]
+        found.discard(gone)
+    print_line(f"Forgot {len(gone):,} documents.")
+    for url in dict.fromkeys(filed_url(url) for url in urls if not {url, filed_url(url)} & known):
         print_line(f"Not stored: {url}")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import sys
 import time
 import unicodedata
@@ -32,6 +31,8 @@ INCOMPLETE = 3
 #: Seconds between two lines that say how far an audit is, on a terminal and elsewhere.
 _PAUSE, EVERY = 0.2, 30.0
 
+#: The type of arguments that name a file.
+existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -193,17 +194,3 @@ class Commands(click.Group):
                 raise
             what = _REMEDIES.get(error.errno or 0)
             raise Failure(OSError(f"{error}: {what}.") if what else error) from error
-
-
-class RegularFile(click.Path):
-    """A file that exists and is no pipe or device, which may never end."""
-
-    def __init__(self) -> None:
-        super().__init__(exists=True, dir_okay=False, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Return the path."""
-        path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if not path.is_file():
-            self.fail(f"{path} is a pipe or a device: save what it brings to a file first.", param, ctx)
-        return path

@@ -12,7 +12,7 @@ import click
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .output import RegularFile, json_option, print_facts, print_json, print_line, print_table
+from .output import existing_file, json_option, print_facts, print_json, print_line, print_table
 from .settings import read_assignments, seed_option, set_option
 
 #: Lines of the difference between two texts, and characters of a line, that are shown.
@@ -46,8 +46,8 @@ def changes(old: Path, new: Path, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("one", type=RegularFile())
-@click.argument("other", type=RegularFile())
+@click.argument("one", type=existing_file)
+@click.argument("other", type=existing_file)
 @set_option
 @click.option("--url1", metavar="URL", help="The URL of ONE.")
 @click.option("--url2", metavar="URL", help="The URL of OTHER.")
@@ -81,7 +81,7 @@ def compare(
 
 
 @click.command()
-@click.argument("pairs", type=RegularFile())
+@click.argument("pairs", type=existing_file)
 @click.argument("audit", type=_directory)
 @set_option
 @click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Show the N most wrong pairs.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import RegularFile, needing, print_line
+from .output import existing_file, needing, print_line
 from .settings import path_argument, read_assignments, set_option
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _SHORTEST_TOKEN = 16
 @path_argument
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8780, show_default=True, help="0: any.")
-@click.option("--token-file", type=RegularFile(), help="File with the token that requests send.")
+@click.option("--token-file", type=existing_file, help="File with the token that requests send.")
 @set_option
 def serve(path: Any, host: str, port: int, token_file: Path | None, assignments: tuple[str, ...]) -> None:
     """Answer over HTTP what a document repeats, for clients in any language.
@@ -34,7 +34,6 @@ def serve(path: Any, host: str, port: int, token_file: Path | None, assignments:
     """
     from scrapy_neardup.detector import Detector
     from scrapy_neardup.errors import ConfigurationError
-    from scrapy_neardup.extraction import Workers, load_extractor
     from scrapy_neardup.options import OF_THE_DETECTOR, DetectionOptions
 
     with needing("serve"):
@@ -48,15 +47,12 @@ def serve(path: Any, host: str, port: int, token_file: Path | None, assignments:
         raise ConfigurationError(f"{host} can be reached by others: give --token-file, or leave out --host.")
     given = read_assignments(assignments)
     options = DetectionOptions(**given)
-    extractor = options.area.identity(load_extractor(options.extractor).identity)
+    extractor = options.extractor_identity
     sixth = ":" in host
     with socket.create_server((host, port), family=socket.AF_INET6 if sixth else socket.AF_INET) as listener:
         how = {name: given[name] for name in OF_THE_DETECTOR if name in given}
         detector = Detector.open(path, extractor=extractor, **how)
-        workers = Workers(
-            detector.fingerprinter, options.extractor, processes=options.processes,
-            timeout=options.extract_timeout, memory=options.extract_memory, area=options.area,
-        )  # fmt: skip
+        workers = options.extracting(detector.fingerprinter)
         app = application(detector, workers, most_bytes=options.max_body_size, token=token)
         config = uvicorn.Config(
             app, http=Connection, access_log=False, limit_concurrency=_CONNECTIONS, log_level="warning",

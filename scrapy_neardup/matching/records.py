@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import struct
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -15,14 +14,13 @@ from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme
 from scrapy_neardup.fingerprint.schemes import load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
 from scrapy_neardup.fingerprint.values import FIGURES, NUMBERS, TITLE, WORDS
-from scrapy_neardup.index import Documents, Header, open_index
+from scrapy_neardup.index import Documents, Header
 from scrapy_neardup.index.tables import EQUAL, NO_KEY, TABLES, Family
 
 from .sites import site_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -186,13 +184,3 @@ def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> 
         if scheme.simhash:  # each document needs a key there: the digest is near no fingerprint
             keys[OWN] = keys[DIGEST]
     return document._replace(records=records, keys=keys)
-
-
-def forget_urls(path: Path | str, urls: Sequence[str]) -> tuple[int, list[str]]:
-    """Remove the documents of *urls*; return how many they were, and which of *urls* had none."""
-    with contextlib.closing(open_index(path, None)) as index:
-        numbers, known = find_urls(index, urls)
-        index.discard(numbers)
-        index.flush()
-    unknown = (filed_url(url) for url in urls if not {url, filed_url(url)} & known)
-    return len(numbers), list(dict.fromkeys(unknown))

@@ -13,7 +13,6 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, IndexUnavailable, NearDupError
-from scrapy_neardup.extraction import Workers, load_extractor
 from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.matching.items import ItemNotes
 from scrapy_neardup.options import OF_THE_DETECTOR
@@ -63,18 +62,11 @@ class NearDupExtension:
         self.item_notes = ItemNotes((*self.config.item_ignore, *self.config.cluster_field))
         #: URL and scope of the page that yielded an item, by the item's ``id()``, until the page is settled.
         self.item_origins: dict[int, tuple[str, str]] = {}
-        extractor = load_extractor(self.config.extractor)
+        extractor = self.config.extractor_identity
         self._require_scope()
-        self.detector = self._open(self.config.area.identity(extractor.identity))
-        self.workers = Workers(
-            self.detector.fingerprinter,
-            self.config.extractor,
-            processes=self.config.processes,
-            timeout=self.config.extract_timeout,
-            memory=self.config.extract_memory,
-            keep_text=self.config.changes,
-            area=self.config.area,
-            server=self.fork_server,
+        self.detector = self._open(extractor)
+        self.workers = self.config.extracting(
+            self.detector.fingerprinter, keep_text=self.config.changes, server=self.fork_server
         )
         self.reservations = Reservations(crawler, self.reporter, remote=self.detector.index.remote)
         self._froze = False

@@ -23,7 +23,6 @@ from scrapy_neardup.audit.output.files import LARGEST, numbers_in, settings_of
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable
-from scrapy_neardup.extraction import load_extractor
 from scrapy_neardup.index import Documents
 from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import filed_url, header_for
@@ -189,8 +188,7 @@ def make_index(folder: str | os.PathLike[str], where: str) -> int:
     from the start. Walls and short texts are left out. Raises `ConfigurationError` and what the index raises.
     """
     settings = AuditOptions(**json.loads(Path(folder, SETTINGS).read_text("utf-8"))["settings"])
-    extractor = settings.area.identity(load_extractor(settings.extractor).identity)
-    header = header_for(settings.fingerprinter, extractor)
+    header = header_for(settings.fingerprinter, settings.extractor_identity)
     count = 0
     with closing(open_index(where, header)) as index:
         if index.header.seed != header.seed:

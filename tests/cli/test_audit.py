@@ -169,7 +169,8 @@ def test_compare_of_what_is_no_document_is_one_line(tmp_path: Path) -> None:
         file.write(b"<html><body>")
         file.truncate((64 << 20) + 1)
     os.mkfifo(tmp_path / "pipe")
-    reasons = {large: "more than 67108864 bytes", tmp_path / "pipe": "pipe", Path("/dev/zero"): "device"}
+    special = "no regular file"
+    reasons = {large: "more than 67108864 bytes", tmp_path / "pipe": special, Path("/dev/zero"): special}
     for path, why in reasons.items():
         result = run("compare", path, text_file)
         assert result.exit_code == 2

@@ -13,7 +13,7 @@ from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import check as problems
 from scrapy_neardup.index.lmdb.commands import compact, describe, opened
 from scrapy_neardup.index.lmdb.directory import DATA
-from scrapy_neardup.index.lmdb.snapshot import live_documents, reading
+from scrapy_neardup.index.lmdb.snapshot import reading
 
 from .small import HEADER, SMALL, documents, numbered
 
@@ -65,10 +65,10 @@ def path(tmp_path: Path) -> Path:
 
 def stored(path: Path) -> dict[int, str]:
     """The URL of each document, by its number."""
-    with opened(path) as (environment, header), reading(environment, header) as reader:
+    with closing(LmdbIndex(path, None, tuning=SMALL)) as index:
         return {
             number: url
-            for numbers, some in live_documents(reader, lambda *_: None)
+            for numbers, some in index.documents()
             for number, url in zip(numbers.tolist(), some.urls, strict=True)
         }
 

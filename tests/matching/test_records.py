@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup import Detector
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText
@@ -25,17 +23,12 @@ from scrapy_neardup.matching.records import (
     filed_url,
     find_urls,
     fingerprinter_of,
-    forget_urls,
     header_for,
     require_pages,
     scheme_of,
 )
 from tests.examples import examples
 from tests.index.small import HEADER
-from tests.promises.site import story
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXT = "the mayor has opened the new bridge over the river on monday " * 12
 
@@ -121,20 +114,6 @@ def test_urls_are_found_with_and_without_their_fragment(stored: list[str], asked
     found, known = find_urls(index, asked)
     assert sorted(found) == sorted(numbers[url] for url in wanted)
     assert known == wanted
-
-
-# Removed
-
-
-def test_what_is_forgotten_by_url(tmp_path: Path) -> None:
-    with Detector.open(tmp_path) as detector:
-        for number in range(4):
-            detector.add(story(number), url=f"https://a.example/{number}")
-    urls = [f"https://a.example/{name}" for name in ("1", "9#x", "3#part", "1", "9")]
-    assert forget_urls(tmp_path, urls) == (2, ["https://a.example/9"])
-    with Detector.open(tmp_path) as detector:
-        kinds = [detector.check(story(number), url=f"https://b.example/{number}").kind for number in range(4)]
-    assert kinds == ["exact", "unique", "exact", "unique"]
 
 
 def test_bare_fingerprints_have_no_pages_to_remove() -> None:

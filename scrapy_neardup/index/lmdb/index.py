@@ -17,10 +17,11 @@ from scrapy_neardup.index.header import decoding
 from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.index.search import closest
 
-from .directory import DATA, SIDECAR, shared_use, translated
+from .commands import require_index
+from .directory import shared_use, translated
 from .environment import DEFAULT, Environment
 from .layout import open_header
-from .snapshot import search_near, search_one, with_key
+from .snapshot import reading, search_near, search_one, with_key
 from .writer import Memtable, Writer, append
 
 if TYPE_CHECKING:
@@ -146,6 +147,17 @@ class LmdbIndex(MemoryIndex):
             for _ in self._writer.maintenance(wait=True, whole=True):
                 pass
 
+    def documents(self) -> Iterator[tuple[NDArray[np.int64], Stored]]:
+        """Yield the numbers (int64[n]) and contents of all documents on disk, block by block."""
+        with reading(self._environment, self.header) as reader:
+            state = reader.state
+            oldest = state.runs[0].start if state.runs else state.flushed
+            alive = np.concatenate([*map(reader.held, state.runs), np.ones(state.next - state.flushed, bool)])
+            alive[reader.dead - oldest] = False
+            for first, documents in reader.blocks(oldest, state.next):
+                rows = np.flatnonzero(alive[first - oldest : first - oldest + len(documents.urls)])
+                yield rows + first, documents.take(rows)
+
     def gauges(self) -> dict[str, int]:
         with self._newest():
             memtable = self._memtable
@@ -238,8 +250,8 @@ def open_directory(
 ) -> LmdbIndex:
     """Open the index in directory *path*, or return the one that this process has open: see `open_index`."""
     where = None if path is None else Path(path).expanduser().resolve()
-    if wanted is None and where is not None and not any((where / name).exists() for name in (DATA, SIDECAR)):
-        raise IndexUnavailable(f"There is no index in {where}: name the directory of an index.")
+    if wanted is None and where is not None:
+        require_index(where)
     with _lock:
         index = None if where is None or reset else _open.get(where)
         if index is None:

@@ -18,7 +18,7 @@ from .directory import translated
 from .layout import Partition, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
     import lmdb
     from numpy.typing import NDArray
@@ -194,20 +194,6 @@ def reading(environment: Environment, header: Header) -> Iterator[Snapshot]:
         environment.env.reader_check()
         reader.refresh()
         yield reader
-
-
-def live_documents(
-    reader: Snapshot, progress: Callable[[int, int], None]
-) -> Iterator[tuple[NDArray[np.int64], Stored]]:
-    """Yield the numbers (int64[n]) and contents of all documents that were not removed, block by block."""
-    state = reader.state
-    oldest = state.runs[0].start if state.runs else state.flushed
-    alive = np.concatenate([*map(reader.held, state.runs), np.ones(state.next - state.flushed, bool)])
-    alive[reader.dead - oldest] = False
-    for first, documents in reader.blocks(oldest, state.next):
-        rows = np.flatnonzero(alive[first - oldest : first - oldest + len(documents.urls)])
-        yield rows + first, documents.take(rows)
-        progress(first + len(documents.urls) - oldest, state.next - oldest)
 
 
 #: The entries of a partition that share a prefix with a probe of a key: the key as the table permutes it, the

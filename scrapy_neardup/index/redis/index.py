@@ -249,6 +249,16 @@ class RedisIndex:
         self._require_open()
         self.store.drain()
 
+    def documents(self) -> Iterator[tuple[NDArray[np.int64], Documents]]:
+        """Yield the numbers (int64[n]) and contents of all documents that are confirmed, some at a time."""
+        groups = [int(each) for each in self.server.call("ZRANGE", self.address.prefix + b"t", 0, -1)]
+        for start in range(0, len(groups), BATCH // GROUP):
+            some = sorted(groups[start : start + BATCH // GROUP])
+            wanted = [number for group in some for number in range(group * GROUP, (group + 1) * GROUP)]
+            numbers, documents, leases = self.store.fetch(wanted)
+            rows = np.flatnonzero(np.array([lease.confirmed for lease in leases], bool))
+            yield np.array(numbers, np.int64)[rows], documents.take(rows)
+
     def gauges(self) -> dict[str, int]:
         """Return numbers on size and health; of a closed index those that need no server."""
         stored = {}
@@ -335,17 +345,6 @@ def opened(url: str) -> closing[RedisIndex]:
     return closing(RedisIndex(Address.parse(url), None))
 
 
-def all_documents(index: RedisIndex) -> Iterator[tuple[NDArray[np.int64], Documents]]:
-    """Yield the numbers (int64[n]) and the contents of all documents that are confirmed, some at a time."""
-    groups = [int(each) for each in index.server.call("ZRANGE", index.address.prefix + b"t", 0, -1)]
-    for start in range(0, len(groups), BATCH // GROUP):
-        some = sorted(groups[start : start + BATCH // GROUP])
-        wanted = [number for group in some for number in range(group * GROUP, (group + 1) * GROUP)]
-        numbers, documents, leases = index.store.fetch(wanted)
-        rows = np.flatnonzero(np.array([lease.confirmed for lease in leases], bool))
-        yield np.array(numbers, np.int64)[rows], documents.take(rows)
-
-
 def describe(index: RedisIndex) -> dict[str, Any]:
     """Return numbers and parameters of the index, by name, ready for JSON."""
     header, gauges = index.header, index.gauges()
@@ -365,7 +364,7 @@ def describe(index: RedisIndex) -> dict[str, Any]:
 def find_problems(index: RedisIndex) -> Iterator[str]:
     """Yield which documents are not in a bucket where they should be."""
     store = index.store
-    for numbers, documents in all_documents(index):
+    for numbers, documents in index.documents():
         places = [
             (number, place)
             for row, number in enumerate(numbers.tolist())
