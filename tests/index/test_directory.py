@@ -19,8 +19,7 @@ import pytest
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import directory
-from scrapy_neardup.index.lmdb.commands import require_index
-from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR, check_data_file, has_sidecar
+from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR, check_data_file, has_sidecar, require_index
 from scrapy_neardup.index.lmdb.environment import Environment
 from torture.children import Child
 

@@ -16,7 +16,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index.header import damaged, decoding
 
 from .compaction import maintain, write
-from .directory import DATA, LOCK, USERS, corrupted, file_lock, has_sidecar, shared_use, translated
+from .directory import DATA, LOCK, USERS, corrupted, file_lock, require_index, shared_use, translated
 from .environment import Environment
 from .layout import encode_block, number_key, read_header
 from .snapshot import reading
@@ -33,23 +33,8 @@ if TYPE_CHECKING:
     from .snapshot import Snapshot
 
 
-#: The folder of a Scrapy project in which a relative NEARDUP_DIR is.
-PROJECT = ".scrapy"
 #: The name of the file that `compact` writes. One that is still there was left by a process that died.
 NEW = f"{DATA}.new"
-
-
-def require_index(path: Path) -> None:
-    """Raise `IndexUnavailable` or `IndexCorrupted` unless there is an index in *path*. Nothing is created."""
-    with translated(path, "read"):
-        known = has_sidecar(path)
-        size = (path / DATA).stat().st_size if (path / DATA).is_file() else 0
-    if not known:
-        there = path.parent / PROJECT / path.name
-        remedy = f"name {there}" if (there / DATA).is_file() else "name the directory of an index"
-        raise IndexUnavailable(f"There is no index in {path}: {remedy}.")
-    if not size:
-        raise corrupted(path / DATA, "it is missing or empty and should hold an index")
 
 
 @contextlib.contextmanager

@@ -24,6 +24,8 @@ DATA, LOCK, USERS, MERGE = "data.mdb", "lock.mdb", "users.lock", "merge.lock"
 #: The note that is beside the file once something was written, and how many bytes it has at most.
 SIDECAR, _NOTE_BYTES = "index.json", 1 << 12
 
+#: The folder of a Scrapy project in which a relative NEARDUP_DIR is.
+PROJECT = ".scrapy"
 #: The errors that LMDB raises for a file whose pages contradict each other.
 DAMAGED = (
     lmdb.BadChecksumError, lmdb.BadDbiError, lmdb.BadValsizeError, lmdb.CorruptedError, lmdb.CursorFullError,
@@ -197,6 +199,19 @@ def has_sidecar(path: Path) -> bool:
         return isinstance(note, dict) and "uuid" in note
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, *UNREADABLE):
         return False
+
+
+def require_index(path: Path) -> None:
+    """Raise `IndexUnavailable` or `IndexCorrupted` unless there is an index in *path*. Nothing is created."""
+    with translated(path, "read"):
+        known = has_sidecar(path)
+        size = (path / DATA).stat().st_size if (path / DATA).is_file() else 0
+    if not known:
+        there = path.parent / PROJECT / path.name
+        remedy = f"name {there}" if (there / DATA).is_file() else "name the directory of an index"
+        raise IndexUnavailable(f"There is no index in {path}: {remedy}.")
+    if not size:
+        raise corrupted(path / DATA, "it is missing or empty and should hold an index")
 
 
 def write_sidecar(path: Path, uuid: str) -> None:

@@ -17,8 +17,7 @@ from scrapy_neardup.index.header import decoding
 from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.index.search import closest
 
-from .commands import require_index
-from .directory import shared_use, translated
+from .directory import require_index, shared_use, translated
 from .environment import DEFAULT, Environment
 from .layout import open_header
 from .snapshot import reading, search_near, search_one, with_key
