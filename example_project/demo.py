@@ -61,9 +61,16 @@ def main() -> int:
         surprises["copies"] = f"only {found} of {copies} recognised"
     for url, text in surprises.items():
         console.print(f"[red]! not as expected:[/] {url}: {text}", soft_wrap=True, highlight=False)
-    console.print(f"recognised {found} of {copies} copies; {outcomes.also()}", highlight=False)
+    more = outcomes.exact + outcomes.near - found
+    console.print(
+        f"recognised {found} of the {copies} copies that were planted, and {more} besides; {outcomes.also()}",
+        highlight=False,
+    )
     for name, place in (("stored", next(iter(settings["FEEDS"]))), ("decisions", report), ("index", index)):
         console.print(f"{name + ':':10} {os.path.relpath(place)}", soft_wrap=True, highlight=False)
+    print(
+        'next: "Switch it on" in README.md, for a spider of yours; docs/tutorial.md, for one of these sites'
+    )
     print(outcomes.last_line())
     return 1 if outcomes.errors or (options.expect and surprises) else 0
 

@@ -34,6 +34,8 @@ class Outcome:
     match: str | None = None
     distance: int | None = None
     similarity: float | None = None
+    #: The first field that the item of the page like it has, and with another value.
+    field: str = ""
 
 
 class Outcomes:
@@ -55,6 +57,7 @@ class Outcomes:
                 page = self.pages[line["url"]]
                 page.verdict, page.match = line["verdict"], line["match"]
                 page.distance, page.similarity = line["distance"], line["similarity"]
+                page.field = line["why"].get("field", "")
 
     def as_met(self, expected: Mapping[str, Page]) -> dict[str, Page]:
         """Exchange what is expected of a story and of its copy where the copy was met first.

@@ -135,7 +135,7 @@ class OutcomeTable:
         table.add_column("page", ratio=3, no_wrap=True, overflow="ellipsis")
         table.add_column("site", width=8, no_wrap=True)
         table.add_column("what it is", ratio=2, no_wrap=True, overflow="ellipsis")
-        table.add_column("outcome", width=15, no_wrap=True)
+        table.add_column("outcome", width=18, no_wrap=True)
         table.add_column("bits", width=4, justify="right")
         table.add_column("alike", width=5, justify="right")
         self.sections.append((text, table))
@@ -169,6 +169,8 @@ class OutcomeTable:
             text = f"{'tagged' if self.outcomes.tags_duplicates else 'dropped'}: {verdict}"
         elif verdict == "unique" and self._is_missed(pages[0]):
             text, style = "kept: missed", "bold yellow"
+        elif pages[0].field:
+            text = f"kept: {pages[0].field} differs"
         else:
             text = TEXTS.get(verdict, verdict)
         mark = " [bold red]![/]" if any(page.url in self.surprises for page in pages) else ""

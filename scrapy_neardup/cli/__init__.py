@@ -17,7 +17,10 @@ from .serve import serve
 )
 @click.version_option(package_name="scrapy-neardup", prog_name="scrapy-neardup")
 def main() -> None:
-    """Near-duplicates of a crawl: audit it, look after the index, compare, evaluate."""
+    """Near-duplicates: audit a crawl, look after an index, compare, evaluate.
+
+    In a Scrapy project "scrapy neardup" knows its index, and has two commands more: doctor and skipped.
+    """
 
 
 for _command in (audit, changes, compare, evaluate, filter_, index, rules, serve, stories):

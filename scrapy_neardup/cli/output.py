@@ -166,6 +166,7 @@ class Interrupted(click.ClickException):
 
 #: What can be done about trouble that the system reports.
 _REMEDIES = {
+    errno.EACCES: "change its permissions, or name another path",
     errno.EADDRINUSE: "give another --port",
     errno.EADDRNOTAVAIL: "give another --host",
     errno.ENOENT: "see that its folder is there",

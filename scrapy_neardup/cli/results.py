@@ -25,7 +25,7 @@ _directory = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.argument("new", type=_directory)
 @json_option
 def changes(old: Path, new: Path, as_json: bool) -> None:
-    """List the pages that are new, gone, or changed since an earlier audit.
+    """List the pages that are new, gone or changed between two audits.
 
     OLD and NEW are directories that audits have written. Of a page that has changed the numbers of
     paragraphs added, removed and kept are shown. With --json each page is a line, also an unchanged one.
@@ -87,7 +87,7 @@ def compare(
 @click.option("--worst", type=click.IntRange(0), default=0, metavar="N", help="Show the N most wrong pairs.")
 @json_option
 def evaluate(pairs: Path, audit: Path, assignments: tuple[str, ...], worst: int, as_json: bool) -> None:
-    """Judge labelled pairs of pages as a crawl would, and score the result.
+    """Judge labelled pairs of pages as a crawl would, and score it.
 
     PAIRS is a table with a header line, separated by tabs: id1, id2 (as in pages.jsonl), label and, if you
     like, kind. Labels: 3 the same text, 2 a near-duplicate, 0 different; 1 and empty are shown, not scored.
@@ -150,7 +150,7 @@ def rules(audit: Path, form: str, out: Path | None, min_precision: float) -> Non
     else:
         found = [(rule, rule.facts()) for rule in find_rules(rows, min_precision)]
     if not found:
-        click.echo("No rule: no edit of URLs joins pages often enough (--min-precision).", err=True)
+        click.echo("No rule: no edit of URLs joins enough pages, see --help on --min-precision.", err=True)
     if form == "regex":
         text = "".join(f"{rule.pattern}\t{rule.edit.to}\n" for rule, _ in found)
     else:
@@ -174,7 +174,7 @@ def rules(audit: Path, form: str, out: Path | None, min_precision: float) -> Non
 )
 @json_option
 def stories(audit: Path, sources: int, as_json: bool) -> None:
-    """Show what several sources have told: who was first, who copied it when, and what says more.
+    """Show what several sources have told, who was first, who copied.
 
     AUDIT is the directory that an audit has written; stories.html there gets pictures of the stories. With
     --json each story is a line.

@@ -27,7 +27,7 @@ _SHORTEST_TOKEN = 16
 @click.option("--token-file", type=existing_file, help="File with the token that requests send.")
 @set_option
 def serve(path: Any, host: str, port: int, token_file: Path | None, assignments: tuple[str, ...]) -> None:
-    """Answer over HTTP what a document repeats, for clients in any language.
+    """Answer over HTTP what a document repeats.
 
     PATH is the directory of the index, which is begun if there is none, or the URL of one on a server.
     /openapi.json says what can be asked. It ends at SIGTERM or Ctrl-C, when all requests are answered.

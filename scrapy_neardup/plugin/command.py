@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
+
+from scrapy_neardup.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from .settings import CrawlOptions
@@ -28,7 +29,7 @@ class Command(ScrapyCommand):
 
     def short_desc(self) -> str:
         """Return the line of Scrapy's list of commands."""
-        return "Near-duplicates: look after the index that remembers pages"
+        return "Near-duplicates: check the set-up, audit a crawl, look after the index"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Declare Scrapy's own options before the first argument; `process_options` finds the others."""
@@ -52,29 +53,30 @@ class Command(ScrapyCommand):
         super().process_options(args, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run ``scrapy-neardup``."""
+        """Run ``scrapy-neardup`` with two commands more."""
+        import click
+
         from scrapy_neardup.cli import main
         from scrapy_neardup.cli.settings import Project
 
+        url = click.Option(["--url"], help="Judge this page, from its download to the verdict.")
+        says = "Say whether the add-on is on, and how it is set."
+        main.add_command(click.Command("doctor", callback=self._doctor, params=[url], help=says))
+        report = click.Argument(["report"], required=False)
+        says = "Print the URLs that a NEARDUP_REPORT names as skipped, as JSON lines."
+        main.add_command(click.Command("skipped", callback=self._skipped, params=[report], help=says))
         arguments = ["--help"] if opts.show_help else [*args, *opts.arguments]
-        own = {"doctor": self._doctor, "skipped": self._skipped}.get(arguments[0] if arguments else "")
-        if own is not None:
-            self.exitcode = own(arguments[1:])
-            return
         try:
             main(arguments, prog_name="scrapy neardup", obj=Project(self._index, self._assignments))
         except SystemExit as end:  # raised by click, but Scrapy may have a profile to write first
             self.exitcode = int(end.code or 0)
 
-    def _doctor(self, arguments: list[str]) -> int:
-        """Print what is to be said of the project, and of a page; return 1 if anything is wrong."""
+    def _doctor(self, url: str | None) -> None:
+        """Print what is to be said of the project, and of a page; end with 1 if anything is wrong."""
         from scrapy.crawler import AsyncCrawlerProcess
 
         from .doctor import Visit, examine, settings_of_visit
 
-        parser = argparse.ArgumentParser("scrapy neardup doctor")
-        parser.add_argument("--url", help="judge this page, from its download to the verdict")
-        url = parser.parse_args(arguments).url
         assert self.settings is not None
         told: list[bool] = []
 
@@ -88,26 +90,22 @@ class Command(ScrapyCommand):
             process = AsyncCrawlerProcess(settings_of_visit(self.settings))
             process.crawl(Visit, url=url, tell=tell)
             process.start()
-        return int(not all(told))
+        raise SystemExit(int(not all(told)))
 
-    def _skipped(self, arguments: list[str]) -> int:
+    def _skipped(self, report: str | None) -> None:
         """Print the URLs that NEARDUP_BUDGET has skipped, once each, as JSON lines."""
-        parser = argparse.ArgumentParser("scrapy neardup skipped")
-        parser.add_argument("report", nargs="?", help="the file of NEARDUP_REPORT; the project's by default")
-        path = Path(parser.parse_args(arguments).report or self._options().report or "report")
+        path = Path(report or self._options().report or "report")
         if not path.is_file():
-            print(f"There is no {path}: name the file that NEARDUP_REPORT was.", file=sys.stderr)
-            return 1
+            raise ConfigurationError(f"There is no {path}: name the file that NEARDUP_REPORT was.")
         urls: dict[str, None] = {}
-        with path.open(encoding="utf-8") as report:
-            for line in report:
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
                 with suppress(ValueError):  # of a line that was cut
                     told = json.loads(line)
                     if told["action"] == "skip":
                         urls[told["url"]] = None
         for url in urls:
             print(json.dumps({"url": url}))
-        return 0
 
     def _options(self) -> CrawlOptions:
         from .settings import CrawlOptions

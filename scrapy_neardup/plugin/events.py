@@ -45,6 +45,8 @@ _SUMMARY = (
     "unique", "duplicate/exact", "duplicate/near", "template", "boilerplate", "fuller", "preferred",
     "items_differ", "wall", "too_short", "revisit",
 )  # fmt: skip
+#: Stats of what was done, in the same line.
+_ACTS = {"tagged": "tagged", "dropped": "dropped", "dropped/page": "dropped", "dropped/item": "items dropped"}
 #: How many failures of each kind are logged; the stats count all.
 _SHOWN_FAILURES = 3
 _FAILURE = "Near-duplicate detection of spider %(spider)s failed (%(stage)s) and lets this pass: %(message)s"
@@ -108,8 +110,7 @@ class EventReporter:
             names.append(f"revisit/{'unchanged' if verdict.unchanged else 'changed'}")
         if verdict.bounded:
             names.append("bounded")
-        if action in _DONE:
-            names.append(_DONE[action])
+        names += [_DONE[action]] if action in _DONE else []
         for name in names:
             self.count(_PREFIXES[what] + name)
         if action != "passed":
@@ -172,7 +173,8 @@ class EventReporter:
                 why = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
                 told.append(f"{sum(reasons.values())} {word} ({why})")
         message = "Near-duplicate detection of spider %(spider)s: %(count)s %(what)ss judged: %(sum)s"
-        count, said = found.get("checked", 0), ", ".join(told) or "none"
+        done = [f"{found[name]} {words}" for name, words in _ACTS.items() if name in found]
+        count, said = found.get("checked", 0), "; ".join(filter(None, map(", ".join, (told, done)))) or "none"
         self.log(logging.INFO, message, count=count, what=what, sum=said)
 
     def _log_failure(self, stage: str, message: str, *, trace: bool) -> None:
@@ -214,9 +216,8 @@ class ReportFile:
             fault = "is no regular file"
         except OSError as error:
             fault = f"cannot be written ({error.strerror})"
-        raise ConfigurationError(
-            f"NEARDUP_REPORT is {str(self.path)!r}, which {fault}: set it to a file in a folder that exists."
-        )
+        remedy = "set it to a file in a folder that is there and can be written."
+        raise ConfigurationError(f"NEARDUP_REPORT is {str(self.path)!r}, which {fault}: {remedy}")
 
     def append(self, line: dict[str, Any]) -> None:
         """Append *line*. Raises OSError, or TypeError and ValueError for what no line can hold."""

@@ -159,7 +159,7 @@ def test_what_is_counted_and_reported(tmp_path, what, verdict, action, counted):
 def test_the_line_that_sums_a_crawl_up(caplog):
     told = reporter(item_fields=["text"])
     for verdict in (Verdict("unique"), Verdict("unique"), COPY, Verdict("wall"), REVISIT):
-        told.decided("page", "https://a.example/", verdict, "passed")
+        told.decided("page", "https://a.example/", verdict, "tag" if verdict.is_duplicate else "passed")
     told.decided("item", "https://a.example/", Verdict("too_short"), "passed")
     told.count("skipped/no_text", 2)
     told.failed("reserve", "", trace=False)
@@ -167,7 +167,7 @@ def test_the_line_that_sums_a_crawl_up(caplog):
         told.close()
     pages, items = caplog.messages[-2:]
     aside = "2 skipped (2 no_text), 1 failed (1 reserve)"
-    assert pages.endswith(f"5 pages judged: 2 unique, 1 near, 1 wall, 1 revisit, {aside}")
+    assert pages.endswith(f"5 pages judged: 2 unique, 1 near, 1 wall, 1 revisit, {aside}; 1 tagged")
     assert items.endswith("1 items judged: 1 too short")
 
 
