@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 def require_whole(name: str, value: object, low: int | None = None, high: int | None = None) -> None:
     """Raise `ConfigurationError` unless *value* is a whole number, not below *low* and not above *high*."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise ConfigurationError(f"{name} is {_written(value)}: use a whole number.")
+        raise ConfigurationError(f"{name} is {value!r}: use a whole number.")
     if (low is not None and int(value) < low) or (high is not None and int(value) > high):
         allowed = f"at least {low}" if high is None else f"{low} to {high}"
-        raise ConfigurationError(f"{name} is {_written(value)}: use {allowed}.")
+        raise ConfigurationError(f"{name} is {value!r}: use {allowed}.")
 
 
 def require_number(name: str, value: object) -> None:
     """Raise `ConfigurationError` unless *value* is a finite number."""
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        raise ConfigurationError(f"{name} is {_written(value)}: use a number.")
+        raise ConfigurationError(f"{name} is {value!r}: use a number.")
 
 
 def require_list(name: str, value: object) -> None:
     """Raise `ConfigurationError` if *value* is one text: its letters would do as a list of texts."""
     if isinstance(value, str):
-        raise ConfigurationError(f"{name} is {_written(value)}: use a list, such as {[value]!r}.")
+        raise ConfigurationError(f"{name} is {value!r}: use a list, such as {[value]!r}.")
 
 
 def require_type(name: str, value: object, kind: type | tuple[type, ...], what: str) -> None:
@@ -83,8 +83,3 @@ def whole_numbers(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) ->
 def escaped(text: str) -> str:
     """Return *text* with each lone surrogate, which JSON may bring, written out, so that UTF-8 takes it."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-def _written(value: object) -> str:
-    """Return *value* as its user wrote it: a number of NumPy without the name of its type."""
-    return repr(value.item() if isinstance(value, np.generic) else value)

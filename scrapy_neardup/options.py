@@ -225,8 +225,8 @@ class DetectionOptions:
         }
 
 
-def similar_name(name: str, names: Iterable[str]) -> str | None:
-    """Return which of the *names* of settings *name* may be a misspelling of, or None."""
+def hint_at(name: str, names: Iterable[str]) -> str:
+    """Return which of the *names* of settings *name* may be a misspelling of, or else all, for an error."""
     bare = [each.removeprefix(PREFIX) for each in names]
     near = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.7)
-    return PREFIX + near[0] if near else None
+    return f"did you mean {PREFIX}{near[0]}?" if near else f"the settings are {', '.join(names)}."

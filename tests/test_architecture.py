@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import re
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -141,12 +140,6 @@ def test_the_map_of_the_index_on_disk_names_each_module() -> None:
 def test_each_is_documented(page: str, names: Iterable[str]) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert [name for name in names if not re.search(rf"\b{re.escape(name)}\b", text)] == []
-
-
-@pytest.mark.parametrize("scheme", BACKENDS)
-def test_each_back_end_opens_urls_as_they_all_do(scheme: str) -> None:
-    backend = import_module(BACKENDS[scheme], f"{PACKAGE}.index")
-    assert [*inspect.signature(backend.open_url).parameters] == ["url", "wanted", "ignore", "window", "reset"]
 
 
 def lines(*patterns: str) -> int:

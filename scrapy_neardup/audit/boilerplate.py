@@ -57,7 +57,7 @@ def leave_out_boilerplate(
         most = min(counts, key=lambda key: (-counts[key], key))
         lines = text_of(next(row for row in rows if most in left_out[row])).text.split("\n")
         example = next(line for line in lines if most in paragraph_keys(line))[:_SHOWN]
-        host = split_url(crawl.urls[rows[0]]).host
+        host = split_url(crawl.urls[rows[0]]).netloc
         found.append({"host": host, "paragraphs": len(counts), "pages": len(rows), "example": example})
     found.sort(key=lambda each: (-each["pages"], each["host"]))
     crawl, changed = replace(crawl, names=names), sorted({*left_out, *titled})

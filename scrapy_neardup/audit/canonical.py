@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     from .crawl import Crawl
 
 
-def ranks_of(columns: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    """Return the place of each row in the order of *columns*, the most significant first; int64[n]."""
-    return np.argsort(np.lexsort(columns[::-1]))
-
-
 def canonical_ranks(
     crawl: Crawl, stories: NDArray[np.int64], hosts: Sequence[str] = (), urls: Sequence[str] = ()
 ) -> NDArray[np.int64]:
@@ -43,7 +38,8 @@ def canonical_ranks(
     site = np.unique(told & 0xFFFFFFFF, return_inverse=True)[1]
     shares = (np.bincount(site, weights=counts[story] == 1) / np.bincount(site))[site][which]
     columns = order_of(crawl, stories, shares, hosts, urls).values()
-    return ranks_of([text_places(each) if isinstance(each, list) else each for each in columns])
+    keys = [text_places(each) if isinstance(each, list) else each for each in columns]
+    return np.argsort(np.lexsort(keys[::-1]))
 
 
 def order_of(

@@ -33,6 +33,8 @@ _WORDS = re.compile(r"[^\W\d]*(?:[-./:]+[^\W\d]*){0,3}")
 _TOKENS = re.compile(r"\w+|\W")
 #: Parameters: of the query, and those in the path with their semicolon.
 _NAMES = re.compile(r"[?&]([^=&?]+)=|(;[^=/?;]+)=")
+#: More than this is no query of a site that works.
+_PARAMETERS = 30
 #: A segment of a path that names something, rather than one of many things.
 _NAME = re.compile(r"(?:[^\W\d_]{1,20}(?:\.[^\W\d_]+)?)?")
 _TITLE = re.compile(r"[^\W\d_]+")
@@ -168,8 +170,8 @@ def differ(pages: Sequence[_Page]) -> bool:
 def normalised(url: str) -> str:
     """Return *url* with its parameters in order, and without a fragment."""
     parts = split_url(url)
-    query = "?" + "&".join(sorted(parts.query)) if parts.query else ""
-    return f"{parts.scheme}://{parts.host}{parts.path}{query}"
+    query = "&".join(sorted(filter(None, parts.query.split("&", _PARAMETERS)[:_PARAMETERS])))
+    return f"{parts.scheme}://{parts.netloc}{parts.path}" + f"?{query}" * bool(query)
 
 
 def _shape(url: str) -> str:

@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import NamedTuple
+from urllib.parse import SplitResult, urlsplit
 
-_URL = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?")
-#: More than this is no query of a site that works.
-MAX_PARAMETERS = 30
+_PORTS = {"http": ":80", "https": ":443"}
 
 
-class Url(NamedTuple):
-    """The parts of a URL, of any string; a fragment is left out. Never raises."""
-
-    scheme: str
-    host: str
-    path: str
-    #: Parts of the query, as they stand.
-    query: tuple[str, ...]
-
-
-def split_url(url: str) -> Url:
-    """Split *url* into lower-case scheme and host (with a port that is not the default), path and query."""
-    match = _URL.match(url.strip())
-    assert match is not None  # every part is optional
-    scheme, authority, path, query = match.groups(default="")
-    scheme, host = _site(scheme, authority)
-    parts = tuple(part for part in query.split("&", MAX_PARAMETERS)[:MAX_PARAMETERS] if part) if query else ()
-    return Url(scheme, host, path if path or not host else "/", parts)
-
-
-@lru_cache(maxsize=10_000)
-def _site(scheme: str, authority: str) -> tuple[str, str]:
-    """Return scheme and host as `Url` has them; the same objects for the many pages of a site."""
-    scheme = scheme.lower()
-    host = authority.rpartition("@")[2].lower()
-    default_port = {"http": ":80", "https": ":443"}.get(scheme, "")
-    return scheme, host.removesuffix(default_port)
+def split_url(url: str) -> SplitResult:
+    """Split any string: what is no URL is a path. The host has its port, unless that is the default."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:  # such as an address in brackets that is none
+        return SplitResult("", "", url, "", "")
+    host = parts.netloc.rpartition("@")[2].lower().removesuffix(_PORTS.get(parts.scheme, ""))
+    return parts._replace(netloc=host, path=parts.path or "/" * bool(host))
 
 
 #: Parts of a path that name a release: numbers, perhaps after a v; words that stand for the newest one, or

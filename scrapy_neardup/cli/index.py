@@ -14,7 +14,7 @@ from .output import json_option, print_facts, print_json, print_line, print_tabl
 from .settings import is_on_server, path_and_urls, path_argument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 
@@ -34,10 +34,10 @@ def index() -> None:
 def info(path: Path | str, as_json: bool) -> None:
     """Print what an index holds and how large it is."""
     if is_on_server(path):
-        from scrapy_neardup.index.redis import index as on_server
+        from scrapy_neardup.index.redis.index import describe as describe_server
 
-        with on_server.opened(path) as opened:
-            facts = on_server.describe(opened)
+        with _opened(path) as found:
+            facts = describe_server(found)
     else:
         from scrapy_neardup.index.lmdb.commands import describe
 
@@ -61,9 +61,9 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
     if is_on_server(path):
         from scrapy_neardup.index.redis import index as on_server
 
-        with on_server.opened(path) as opened_index:
-            path = opened_index.address.shown  # without secrets
-            problems = [Problem("server", each) for each in on_server.find_problems(opened_index)]
+        with _opened(path) as found:
+            path = found.address.shown  # without secrets
+            problems = [Problem("server", each) for each in on_server.find_problems(found)]
     else:
         try:
             with progress("Checking") as advance, opened(path) as (environment, header):
@@ -94,8 +94,8 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
 def prune(path: Path | str, days: float, dry_run: bool) -> None:
     """Forget old documents, then merge the tables."""
     oldest = clock.now() - days * clock.SECONDS_PER_DAY
-    with _opened(path, "time") as found, progress("Looking for old documents, and merging"):
-        old = _select(found, lambda some: some.records["time"] < oldest)
+    with _opened(path) as found, progress("Looking for old documents, and merging"):
+        old = _select(found, lambda some: some.records["time"] < oldest, "time")
         if not dry_run:
             found.discard(old)
             if not is_on_server(path):
@@ -104,19 +104,18 @@ def prune(path: Path | str, days: float, dry_run: bool) -> None:
     print_line(f"{told} older than {days:g} days.")
 
 
-@contextlib.contextmanager
-def _opened(path: Path | str, *fields: str) -> Iterator[Any]:
-    """Open an index; `IndexMismatch` unless it has pages, with *fields*."""
+def _opened(path: Path | str) -> contextlib.closing[Any]:
+    """Open an index that has to be there, beside its other users."""
     from scrapy_neardup.index import open_index
+
+    return contextlib.closing(open_index(path, None))
+
+
+def _select(index: Any, chosen: Callable[[Any], Iterable[Any]], *fields: str) -> list[int]:
+    """Return the numbers of the *chosen* documents; `IndexMismatch` unless it has pages, with *fields*."""
     from scrapy_neardup.matching.records import require_pages
 
-    with contextlib.closing(open_index(path, None)) as found:
-        require_pages(found.header, *fields)
-        yield found
-
-
-def _select(index: Any, chosen: Callable[[Any], Iterable[Any]]) -> list[int]:
-    """Return the numbers of the *chosen* documents."""
+    require_pages(index.header, *fields)
     return [
         number
         for numbers, some in index.documents()
@@ -141,7 +140,7 @@ def forget(path_and_urls: tuple[Path | str, tuple[str, ...]], hosts: tuple[str, 
         raise click.UsageError("Name URLs, or a host (--host).")
     bare = {host_of(host if "//" in host else f"//{host}") or host.lower() for host in hosts}
     with _opened(path) as found, progress("Looking for documents"):
-        gone = _select(found, lambda some: [host_of(url) in bare for url in some.urls]) if hosts else []
+        gone = _select(found, lambda some: [host_of(url) in bare for url in some.urls])
         of_urls, known = find_urls(found, urls)
         gone = [*{*gone, *of_urls}]
         found.discard(gone)

@@ -60,7 +60,7 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
 
     Raises `ConfigurationError` for a value that cannot work, and what is not among `DetectionOptions`.
     """
-    from scrapy_neardup.options import PREFIX, DetectionOptions, similar_name
+    from scrapy_neardup.options import PREFIX, DetectionOptions, hint_at
 
     known = DetectionOptions.settings()
     values = {}
@@ -70,9 +70,7 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
         if not equals:
             raise ConfigurationError(f"{assignment} sets nothing: write NAME=VALUE.")
         if name not in known:
-            near = similar_name(name, known)
-            hint = f"did you mean {near}?" if near else f"it has {', '.join(known)}."
-            raise ConfigurationError(f"This command has no setting {name}: {hint}")
+            raise ConfigurationError(f"This command has no setting {name}: {hint_at(name, known)}")
         values[name] = value
     return DetectionOptions.read(values.get)
 

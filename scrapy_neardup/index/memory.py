@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+from scrapy_neardup.errors import IndexCorrupted
 
 from .protocol import Documents, Found, Stored
 from .reservation import Reservation
 from .search import Matches, closest, most_shared, put_together, search_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
@@ -292,12 +292,3 @@ class MemoryIndex:
     def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
         """Keep a document that is no longer pending, in the place of those that it *replaces*."""
         self._columns.remove(replaces)
-
-
-def open_url(
-    url: str, wanted: Header | None, *, ignore: Collection[str], window: float, reset: bool
-) -> MemoryIndex:
-    """Return a new index, see `stores.open_index`; `IndexUnavailable` without a header to make it with."""
-    if wanted is None:
-        raise IndexUnavailable(f"There is no index in {url}: name the directory of an index.")
-    return MemoryIndex(wanted)

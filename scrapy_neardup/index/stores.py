@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import AbstractContextManager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from scrapy_neardup.errors import ConfigurationError
 
 from .header import Header
 from .lmdb.index import open_directory
+from .memory import MemoryIndex
 from .protocol import Documents, Index
 from .tables import DISTANCE, LAYOUTS, TABLES, Family, PermutedTables
 
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 #: The schemes of URLs of indexes on a server.
 SERVERS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
-#: The module that opens the URLs of each scheme by its function ``open_url``, which takes what `open_index`
-#: does.
-BACKENDS = {"memory": ".memory", **dict.fromkeys(SERVERS, ".redis")}
+#: Those of all back-ends that are named by URLs.
+BACKENDS = ("memory", *SERVERS)
 #: What is taken for a URL: a scheme that is known, or any with two slashes.
 _URL = re.compile(rf"(?:file|{'|'.join(map(re.escape, BACKENDS))}):|[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
@@ -56,10 +55,12 @@ def open_index(
     """
     if isinstance(where, str) and _URL.match(where):
         scheme, host, path, query, fragment = urlsplit(where)
-        if scheme in BACKENDS:
-            backend = import_module(BACKENDS[scheme], __package__)
-            index: Index = backend.open_url(where, wanted, ignore=ignore, window=window, reset=reset)
-            return index
+        if scheme == "memory" and wanted is not None:
+            return MemoryIndex(wanted)
+        if scheme in SERVERS:
+            from .redis import Address, RedisIndex
+
+            return RedisIndex(Address.parse(where), wanted, ignore=ignore, window=window, reset=reset)
         if scheme != "file" or host not in ("", "localhost") or path[:1] != "/" or query or fragment:
             raise ConfigurationError(
                 f"No index can be opened by the URL {where}: use the path of a directory of this machine, or "

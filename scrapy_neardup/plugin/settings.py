@@ -28,8 +28,8 @@ from scrapy_neardup.options import (
     boolean,
     choice,
     duration,
+    hint_at,
     parsed,
-    similar_name,
 )
 
 if TYPE_CHECKING:
@@ -218,8 +218,7 @@ class CrawlOptions(DetectionOptions):
         for name in map(str, settings):
             misspelt = name not in SETTINGS and _LIKE_OURS.match(name)
             if misspelt:
-                near = similar_name(PREFIX + name[misspelt.end() :].upper(), SETTINGS)
-                hint = f"did you mean {near}?" if near else f"the settings are {', '.join(SETTINGS)}."
+                hint = hint_at(name[misspelt.end() :].upper(), SETTINGS)
                 raise ConfigurationError(f"There is no setting {name}: {hint}")
         preset = settings.get(PREFIX + "PRESET") or ""
         implied = PRESETS.get(preset, {}) if isinstance(preset, str) else {}

@@ -48,8 +48,8 @@ _SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPA
 _ROWS = 1 << 14
 
 
-def write_clusters(grouped: DataFrame, space: Workspace) -> DataFrame:
-    """Write the table of clusters, the largest first; return the number of each ``leader``."""
+def write_tables(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None:
+    """Write the tables: clusters, the largest first; pages by their URLs; pairs by their pages."""
     led = grouped.where("size is not null")
     # Numbers without gaps are given by one task, which has a few bytes of each cluster.
     number = "row_number() over (order by size desc, rank) - 1 cluster"
@@ -57,20 +57,12 @@ def write_clusters(grouped: DataFrame, space: Workspace) -> DataFrame:
     table = led.drop("leader").join(clusters, led["row"] == clusters["leader"])
     table = table.select("cluster", "canonical", *column_names(LED))
     space.keep(ordered(table, "cluster"), "clusters.parquet")
-    return clusters
-
-
-def write_pages(grouped: DataFrame, clusters: DataFrame, space: Workspace) -> None:
-    """Write the table of pages, in the order of their URLs."""
     url, verdict, *others = column_names(SHOWN)
     pages = ordered(grouped.join(clusters, "leader", "left"), "row")
     space.keep(pages.select(url, verdict, "cluster", *others), "pages.parquet")
-
-
-def write_pairs(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None:
-    """Write the table of pairs, in the order of their pages; numbers are rounded as in those of pages."""
     pairs = pairs.join(grouped.selectExpr("row a", "url url1"), "a")
     pairs = pairs.join(grouped.selectExpr("row b", "url url2"), "b")
+    # As in the table of pages.
     rounded = (f"float(bround(double({name}), 4)) {name}" for name in ("similarity", "containment"))
     pairs = ordered(pairs, "a", "b").selectExpr("url1", "url2", "kind", "distance", *rounded)
     space.keep(pairs, "pairs.parquet")
@@ -293,8 +285,7 @@ def _audit(
     watch("clusters")
     found = clustered(documents, count, pairs, components, ranks, space, settings)
     watch("writing")
-    write_pages(found, write_clusters(found, space), space)
-    write_pairs(found, pairs, space)
+    write_tables(found, pairs, space)
     write_dropped(found, packed, space)
     summary = summarise(found, pairs, signed, settings)
     space.write_text(SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.canonical import canonical_ranks
-from scrapy_neardup.audit.urls import Url, split_url
+from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import site_key
 
@@ -134,14 +134,14 @@ def test_the_same_order_however_pages_are_numbered(rows: list[tuple[object, ...]
 @pytest.mark.parametrize(
     ("url", "parts"),
     [
-        ("HTTPS://User:pw@A.Example:443/P?b=1&&a#f", Url("https", "a.example", "/P", ("b=1", "a"))),
-        ("http://a.example:8080", Url("http", "a.example:8080", "/", ())),
-        ("http://[::1", Url("http", "[::1", "/", ())),
-        (" \thttp://a.example/x\n", Url("http", "a.example", "/x", ())),
-        ("javascript:alert(1)", Url("javascript", "", "alert(1)", ())),
-        ("pages/a b.html", Url("", "", "pages/a b.html", ())),
-        ("", Url("", "", "", ())),
+        ("HTTPS://User:pw@A.Example:443/P?b=1&&a#f", ("https", "a.example", "/P", "b=1&&a")),
+        ("http://a.example:8080", ("http", "a.example:8080", "/", "")),
+        ("http://[::1", ("", "", "http://[::1", "")),
+        (" \thttp://a.example/x\n", ("http", "a.example", "/x", "")),
+        ("javascript:alert(1)", ("javascript", "", "alert(1)", "")),
+        ("pages/a b.html", ("", "", "pages/a b.html", "")),
+        ("", ("", "", "", "")),
     ],
 )
-def test_split_url(url: str, parts: Url) -> None:
-    assert split_url(url) == parts
+def test_split_url(url: str, parts: tuple[str, ...]) -> None:
+    assert split_url(url)[:4] == parts

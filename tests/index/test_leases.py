@@ -38,9 +38,7 @@ class Store:
         return handle, told
 
 
-def test_a_lease_ends_by_the_clock_here_while_the_store_does_not_answer(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_lease_ends_by_the_clock_here_while_the_store_does_not_answer() -> None:
     store = Store()
     handle, told = store.awaited(1, 0.3)
     store.leases.tick()
@@ -48,8 +46,6 @@ def test_a_lease_ends_by_the_clock_here_while_the_store_does_not_answer(
     time.sleep(0.3)
     store.leases.tick()
     assert (handle.confirmed, told, store.leases.waited) == (False, [False], set())
-    (message,) = [record.getMessage() for record in caplog.records]  # once, however often it was tried
-    assert "does not answer for pending documents (refused)" in message
 
 
 def test_a_store_that_answers_again_has_the_last_word_and_is_asked_once_for_each_document() -> None:

@@ -113,7 +113,7 @@ def clusters_of(pages: NDArray[Any], clusters: NDArray[Any]) -> Iterator[dict[st
             "canonical": members[0],
             "size": size,
             **dict(zip(("exact", "near", "part", "revisit"), counts, strict=True)),
-            "hosts": len({split_url(url).host for url in members}),
+            "hosts": len({split_url(url).netloc for url in members}),
             "members": members,
         }
 
@@ -215,7 +215,7 @@ def _hosts(pages: NDArray[Any]) -> list[dict[str, Any]]:
     """Return how many *pages* of each verdict every host has, those with the most duplicates first."""
     counts: dict[str, Counter[str]] = {}
     for url, verdict in zip(pages["url"].tolist(), pages["verdict"].tolist(), strict=True):
-        counts.setdefault(split_url(url).host, Counter())[verdict] += 1
+        counts.setdefault(split_url(url).netloc, Counter())[verdict] += 1
     rows = [
         {"host": host, "pages": found.total(), **{name: found[name] for name in VERDICTS}}
         for host, found in counts.items()

@@ -58,7 +58,7 @@ def _seen(row: Story) -> Story:
     time = (
         datetime.fromtimestamp(row["fetched"], timezone.utc).isoformat(timespec="seconds") if known else None
     )
-    return page | {"source": split_url(row["url"]).host, "time": time}
+    return page | {"source": split_url(row["url"]).netloc, "time": time}
 
 
 def _when(page: Story) -> tuple[object, ...]:

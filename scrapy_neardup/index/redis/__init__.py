@@ -1,6 +1,6 @@
 """The back-end on a server of the Redis protocol; redis-py is needed."""
 
-from .index import RedisIndex, open_url
+from .index import RedisIndex
 from .server import Address
 
-__all__ = ["Address", "RedisIndex", "open_url"]
+__all__ = ["Address", "RedisIndex"]

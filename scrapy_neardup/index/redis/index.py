@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -331,18 +330,6 @@ class RedisIndex:
 
 def _joined(parts: Sequence[Matches]) -> Matches:
     return Matches(*map(np.concatenate, zip(NO_MATCHES, *parts, strict=True)))
-
-
-def open_url(
-    url: str, wanted: Header | None, *, ignore: Collection[str], window: float, reset: bool
-) -> RedisIndex:
-    """Open the index of *url*. The other arguments are those of `stores.open_index`."""
-    return RedisIndex(Address.parse(url), wanted, ignore=ignore, window=window, reset=reset)
-
-
-def opened(url: str) -> closing[RedisIndex]:
-    """Open the index of *url*, which has to be there, beside its other users."""
-    return closing(RedisIndex(Address.parse(url), None))
 
 
 def describe(index: RedisIndex) -> dict[str, Any]:
