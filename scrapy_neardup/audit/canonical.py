@@ -13,7 +13,6 @@ from scrapy_neardup.matching.records import DIGEST
 from scrapy_neardup.matching.sites import UNKNOWN, host_of, site_key
 
 from .arrays import text_places
-from .urls import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,7 +62,7 @@ def order_of(
 
     tests = [re.compile(translate(pattern)) for pattern in patterns]
     ends = [f".{_spelled(host)}" for host in hosts]
-    its_hosts, decoded = [f".{host_of(url)}" for url in urls], [unquote(url) for url in urls]
+    decoded = [unquote(url) for url in urls]
     lengths = np.array([*map(len, decoded)], np.int64)
     # By the canonical URL that pages name: those that are named, or name themselves; no others' last.
     own, named = ([urldefrag(url).url for url in column] for column in (urls, crawl.declared))
@@ -81,7 +80,7 @@ def order_of(
     return {
         "noindex": crawl.noindex,
         "urls": np.array([_first(test.match(url) for test in tests) for url in urls], np.int64),
-        "hosts": np.array([_first(host.endswith(end) for end in ends) for host in its_hosts], np.int64),
+        "hosts": np.array([_first(f".{host_of(url)}".endswith(end) for end in ends) for url in urls], int),
         "unknown": sites == UNKNOWN,
         "of_other": most((other != UNKNOWN) & (other != sites)),
         "first": -most(-earliest),
@@ -89,7 +88,7 @@ def order_of(
         "least_length": lengths[first],
         "least_decoded": [decoded[row] for row in first.tolist()],
         "least_url": [urls[row] for row in first.tolist()],
-        "https": np.array([split_url(url).scheme != "https" for url in urls], bool),
+        "https": np.array([url.strip()[:6].lower() != "https:" for url in urls], bool),
         "declared": np.array(declared, np.int64),
         "longest": -crawl.tokens.astype(np.int64),
         "earliest": earliest,

@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from .urls import split_url
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -89,6 +93,18 @@ class Audit:
     def text(self, page: int) -> str | None:
         """Return the main text of a row of `pages`; None if the page has none or its text was not stored."""
         return self._store.text(int(self._ids[page]))
+
+    @cached_property
+    def hosts(self) -> list[dict[str, Any]]:
+        """How many pages of each verdict every host has, those with the most duplicates first."""
+        counts: dict[str, Counter[str]] = {}
+        for url, verdict in zip(self.pages["url"].tolist(), self.pages["verdict"].tolist(), strict=True):
+            counts.setdefault(split_url(url).netloc, Counter())[verdict] += 1
+        rows = [
+            {"host": host, "pages": found.total(), **{name: found[name] for name in VERDICTS}}
+            for host, found in counts.items()
+        ]
+        return sorted(rows, key=lambda row: (-row["exact"] - row["near"], -row["pages"], row["host"]))
 
     def close(self) -> None:
         """Close the file with the stored texts."""

@@ -65,11 +65,13 @@ def name_pages(
     """
     placed = [place_of(url) for url in urls]
     common = _common(sites, heads)
-    of_folders = _common([(site, folder) for site, (folder, _) in zip(sites, placed, strict=True)], heads)
+    of_folders = _common(
+        [(site, folder) for site, (folder, _) in zip(sites, placed, strict=True)],
+        [head if folder else "" for head, (folder, _) in zip(heads, placed, strict=True)],
+    )
     releases: dict[int, list[Words]] = defaultdict(list)
-    for (site, folder), words in of_folders.items():
-        if folder:
-            releases[site].append(words)
+    for (site, _), words in of_folders.items():
+        releases[site].append(words)
     # The words that all releases of a site have are no release's.
     everywhere = {site: frozenset.intersection(*each) for site, each in releases.items()}
     names = Names([], [], [page for _, page in placed])
@@ -77,10 +79,12 @@ def name_pages(
     for row, (site, (folder, _), head, title) in enumerate(zip(sites, placed, heads, titles, strict=True)):
         of_site = common.get(site, _NONE)
         of_release = of_folders.get((site, folder), _NONE) - everywhere.get(site, _NONE) if folder else _NONE
-        chosen = head if title and all_words(title) <= of_site and not all_words(head) <= of_site else title
-        for own, each in ((names.own, chosen), (names.head, head)):
-            own.append(" ".join(sorted(all_words(each) - of_site - of_release)))
-        every = _WORD.findall(chosen)
+        chosen, own, its = title, all_words(title), all_words(head)
+        if title and own <= of_site and not its <= of_site:
+            chosen, own = head, its
+        for column, words in ((names.own, own), (names.head, its)):
+            column.append(" ".join(sorted(words - of_site - of_release)))
+        every = _WORD.findall(chosen) if of_release else []
         kept = [word for word in every if word.casefold() not in of_release]
         shown = " ".join(kept) if kept and len(kept) < len(every) else chosen
         if shown != title:
@@ -97,7 +101,9 @@ def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Wor
     found = {}
     for group, each in different.items():
         if len(each) >= TITLES:
-            counts = Counter(word for title in each for word in all_words(title))
+            counts = Counter[str]()
+            for title in each:
+                counts.update(all_words(title))
             found[group] = frozenset(word for word, count in counts.items() if 2 * count > len(each))
     return found
 

@@ -135,13 +135,14 @@ def find_rules(rows: Iterable[Mapping[str, Any]], least: float = LEAST_PRECISION
 def by_site(rows: Iterable[Mapping[str, Any]]) -> dict[int, Pages]:
     """Return the pages of each site that have a URL."""
     rows = [row for row in rows if row["url"].startswith(("http://", "https://"))]
-    titles = {row["url"]: {*_TITLE.findall((row["title"] or "").lower())} for row in rows}
+    grouped = (row for row in rows if row["cluster"] is not None)
+    titles = {row["url"]: {*_TITLE.findall((row["title"] or "").lower())} for row in grouped}
     sites: dict[int, Pages] = defaultdict(dict)
     for number, row in enumerate(rows):
         url, content = row["url"], None
         says = row["declared"] and (row["declared"], row["title"], row["tokens"])
         if row["verdict"] != "wall" and (says or row["verdict"] != "too_short"):
-            mine, kept = titles[url], titles.get(row["canonical"], set())
+            mine, kept = titles.get(url, set()), titles.get(row["canonical"], set())
             # A part says less, and what has another name is another page.
             other = row["cluster"] is None or row["verdict"] == "part" or not (mine <= kept or kept <= mine)
             content = -1 - number if other else row["cluster"]

@@ -26,9 +26,11 @@ def paragraph_keys(text: str) -> list[int]:
     for line in text.split("\n"):
         if len(line) < LETTERS // 3:  # no character counts for more than three letters
             continue
-        words = line.casefold().split()
-        if len(words) >= WORDS or (not line.isascii() and length(line) >= LETTERS):
-            keys.append(mmh3.hash64(" ".join(words).encode("utf-8", "surrogatepass"), signed=False)[0])
+        words = line.casefold().strip()
+        if "  " in words or not words.isprintable():  # as is all white space but the blank
+            words = " ".join(words.split())
+        if words.count(" ") >= WORDS - 1 or (not line.isascii() and length(line) >= LETTERS):
+            keys.append(mmh3.hash64(words.encode("utf-8", "surrogatepass"), signed=False)[0])
     return keys
 
 

@@ -36,7 +36,7 @@ def site_key(url: str) -> int:
     no suffix is known, as on an intranet, it is the last two parts of the host's name. An address or a name
     of one part is a site together with its port.
     """
-    host, port = _host_and_port(url)
+    host, port = _host_and_port(*url.split("/", 3)[:3])
     if len(host) > _NAME:
         return _hash(host)
     return _site_of(host, port) if host else UNKNOWN
@@ -44,7 +44,7 @@ def site_key(url: str) -> int:
 
 def host_of(url: str) -> str:
     """Return the host of a URL without port, in lower case and ASCII; "" if it has none."""
-    return _host_and_port(url)[0]
+    return _host_and_port(*url.split("/", 3)[:3])[0]
 
 
 def is_domain(name: str) -> bool:
@@ -82,11 +82,11 @@ def rewritten(
     return url
 
 
-@lru_cache(maxsize=256)  # of a page it is asked several times
-def _host_and_port(url: str) -> tuple[str, str]:
-    """Return host and port of a URL; the port is empty if it is the usual one of the scheme."""
+@lru_cache(maxsize=256)  # of a site it is asked often
+def _host_and_port(*start: str) -> tuple[str, str]:
+    """Return host and port of a URL, split up to the third slash; no port if it is the usual one."""
     try:
-        parts = urlsplit(url)
+        parts = urlsplit("/".join(start))
     except ValueError:  # such as brackets around what is no address
         return "", ""
     location = parts.netloc.rpartition("@")[2]

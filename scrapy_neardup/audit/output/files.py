@@ -203,24 +203,12 @@ def summarise(audit: Audit) -> dict[str, Any]:
         "pairs": dict(sorted(Counter(audit.pairs["kind"].tolist()).items())),
         "skipped": audit.skipped,
         "problems": len(audit.problems),
-        "hosts": _hosts(pages),
+        "hosts": audit.hosts,
         "largest_clusters": [
             {"cluster": number, "size": size, "canonical": str(urls[row])}
             for number, (row, size) in enumerate(audit.clusters[["canonical", "size"]][:LARGEST].tolist())
         ],
     }
-
-
-def _hosts(pages: NDArray[Any]) -> list[dict[str, Any]]:
-    """Return how many *pages* of each verdict every host has, those with the most duplicates first."""
-    counts: dict[str, Counter[str]] = {}
-    for url, verdict in zip(pages["url"].tolist(), pages["verdict"].tolist(), strict=True):
-        counts.setdefault(split_url(url).netloc, Counter())[verdict] += 1
-    rows = [
-        {"host": host, "pages": found.total(), **{name: found[name] for name in VERDICTS}}
-        for host, found in counts.items()
-    ]
-    return sorted(rows, key=lambda row: (-row["exact"] - row["near"], -row["pages"], row["host"]))
 
 
 def settings_of(settings: AuditOptions) -> dict[str, Any]:
