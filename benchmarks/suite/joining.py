@@ -38,7 +38,7 @@ def join(form: Form, size: int) -> Iterator[Finding]:
         return [np.flatnonzero(np.bitwise_count(stored ^ each) <= 3) for each in probes]
 
     def ours() -> float:
-        return timed(lambda: sum(map(len, near_pairs(np.unique(stored)))))
+        return timed(lambda: sum(map(len, near_pairs(np.unique(stored, return_counts=True)[0]))))
 
     ours()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
