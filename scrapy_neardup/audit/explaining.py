@@ -1,4 +1,4 @@
-"""Two texts side by side: whether one repeats the other, why, and what differs."""
+"""Two texts side by side, whether one repeats the other and why; two audits, what has changed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import numpy as np
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Page
 from scrapy_neardup.extraction.decoding import decode, is_binary, is_noise
-from scrapy_neardup.fingerprint.main_text import MainText, main_text
+from scrapy_neardup.fingerprint.main_text import MainText, changes, main_text, paragraphs_of
 from scrapy_neardup.matching.records import entries, filed_url
 
+from .crawl import load_crawl
 from .pairs import PairJudge
+from .run import opened_audit
 from .sources.records import DAMAGE, read_whole
 from .sources.responses import looks_like_html, read_head
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .settings import AuditOptions
+    from .store import Store
 
 #: Words of each text that are compared: the time grows with the square.
 _LONGEST = 20_000
@@ -96,3 +99,37 @@ def differences(one: str, other: str) -> Iterator[str]:
     for mark, words in groupby(changed, key=lambda word: word[0]):
         if mark != "@":
             yield f"{mark} {' '.join(word[1:] for word in words)}"
+
+
+def changed_pages(old: Path, new: Path) -> Iterator[dict[str, Any]]:
+    """Yield ``url`` and ``change`` of all pages: "new", "gone", "unchanged"; or "changed", and as `changes`.
+
+    Of several pages with one URL the last is taken. Raises `ConfigurationError`.
+    """
+    if old.resolve() == new.resolve():
+        raise ConfigurationError(f"{old} is named twice: name the directories of two audits.")
+    with opened_audit(old) as (before, options), opened_audit(new) as (after, others):
+        one, other = (store.meta("identity")["extractor"] for store in (before, after))
+        if one != other:
+            raise ConfigurationError(
+                f"{new} has texts of another extractor ({other}, not {one}): audit one crawl anew."
+            )
+        known, found = _last(before, options), _last(after, others)
+        for url in sorted(known | found):
+            if url not in known or url not in found:
+                yield {"url": url, "change": "gone" if url in known else "new"}
+                continue
+            was, now = before.main_text(known[url]), after.main_text(found[url])
+            if was == now:
+                yield {"url": url, "change": "unchanged"}
+            else:
+                texts = [main.text if main else "" for main in (was, now)]
+                what = changes(b"".join(paragraphs_of(texts[0])), paragraphs_of(texts[1]))
+                yield {"url": url, "change": "changed", **what}
+
+
+def _last(store: Store, options: AuditOptions) -> dict[str, int]:
+    """Return where the text of each URL is in *store*: of the page that was fetched last."""
+    crawl = load_crawl(store, options)
+    order = np.argsort(np.nan_to_num(crawl.fetched), kind="stable").tolist()
+    return {filed_url(crawl.urls[row]): int(crawl.ids[row]) for row in order}

@@ -30,7 +30,7 @@ def changes(old: Path, new: Path, as_json: bool) -> None:
     OLD and NEW are directories that audits have written. Of a page that has changed the numbers of
     paragraphs added, removed and kept are shown. With --json each page is a line, also an unchanged one.
     """
-    from scrapy_neardup.audit.changes import changed_pages
+    from scrapy_neardup.audit.explaining import changed_pages
 
     rows, counts = [], Counter[str]()
     for page in changed_pages(old, new):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.components import components, leader_clusters
+from scrapy_neardup.audit.clustering import components, leader_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
