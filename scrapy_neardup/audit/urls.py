@@ -15,7 +15,7 @@ def split_url(url: str) -> SplitResult:
     except ValueError:  # such as an address in brackets that is none
         return SplitResult("", "", url, "", "")
     host = parts.netloc.rpartition("@")[2].lower().removesuffix(_PORTS.get(parts.scheme, ""))
-    return parts._replace(netloc=host, path=parts.path or "/" * bool(host))
+    return SplitResult(parts.scheme, host, parts.path or "/" * bool(host), parts.query, parts.fragment)
 
 
 #: Parts of a path that name a release: numbers, perhaps after a v; words that stand for the newest one, or
