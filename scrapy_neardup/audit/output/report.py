@@ -110,7 +110,7 @@ def _facts(audit: Audit) -> dict[str, Any]:
     settings = {name: str(value) for name, value in facts["settings"].items() if value not in (None, ())}
     handled = [f"{count:,} {name.replace('_', ' ')}" for name, count in facts["handled"].items() if count]
     settings |= {"repeats": ", ".join(handled), "version": facts["version"]}
-    clusters = audit.clusters[["canonical", "size", "near", "exact"]][:ROWS].tolist()
+    clusters = audit.clusters[["canonical", "size", "near", "exact", "part"]][:ROWS].tolist()
     return {
         "repeats": repeats,
         "share": _share(repeats, pages),
@@ -161,7 +161,7 @@ def _listed(audit: Audit, rows: NDArray[np.int64]) -> Iterator[list[Any]]:
             int(fetched) if 0 <= fetched < LAST_SECOND else None,
         ]
         if page["canonical"] == row:
-            listed += [*clusters[label][["size", "near", "exact"]].tolist(), hosts[label]]
+            listed += [*clusters[label][["size", "near", "exact", "part"]].tolist(), hosts[label]]
         yield listed
 
 

@@ -174,7 +174,7 @@ def _page(path: Path, origin: Origin, folder: Path, base_url: str | None) -> Rec
     body = read_whole(path)
     if not body.strip() or is_binary(body):
         return Skipped(origin, "not_html" if body.strip() else "empty")
-    url = mirror_url(path, folder, base_url) or path.absolute().as_uri()
+    url = mirror_url(path, folder, base_url) or Path(os.path.abspath(path)).as_uri()  # noqa: PTH100
     return CrawledPage(url, None, body, None, None, origin)
 
 

@@ -41,7 +41,7 @@ def test_pages_of_clusters_with_their_texts(tmp_path: Path) -> None:
     write_report(path, data)
     assert [page[0] for page in joined(path, "pages")] == data.pages["url"][:9].tolist()
     assert joined(path, "texts") == [data.text(page) for page in range(9)]
-    assert joined(path, "pages")[0][7:] == [4, 1, 2, 2]  # of the cluster that it leads
+    assert joined(path, "pages")[0][7:] == [4, 1, 2, 0, 2]  # of the cluster that it leads
     assert 'class="note">So that' not in path.read_text()
 
 

@@ -15,7 +15,7 @@ function opener(row, columns, make) {
 }
 
 function showClusters(target, clusters) {
-  const heads = ["", "Canonical page", "Pages", "Near", "Exact", "Hosts"];
+  const heads = ["", "Canonical page", "Pages", "Near", "Exact", "Parts", "Hosts"];
   const table = makeTable("Clusters", heads);
   let shown = 0;
   const place = element("span", { role: "status" });
@@ -23,7 +23,7 @@ function showClusters(target, clusters) {
   const add = () => {
     for (const cluster of clusters.slice(shown, shown + EACH)) {
       const open = opener(() => row, heads.length, () => clusterDetail(cluster));
-      const row = table.add([open, pageName(cluster.pages[0]), cluster.size, cluster.near, cluster.exact, cluster.hosts]);
+      const row = table.add([open, pageName(cluster.pages[0]), cluster.size, cluster.near, cluster.exact, cluster.parts, cluster.hosts]);
     }
     shown = Math.min(shown + EACH, clusters.length);
     more.hidden = shown === clusters.length;

@@ -17,7 +17,7 @@ async function unpackClusters() {
   let place = 0;
   for (let block = 0; block < blocks; block++) {
     for (const [url, title, verdict, distance, similarity, tokens, fetched, ...facts] of await unpack(`pages-${block}`)) {
-      if (facts.length) clusters.push({ size: facts[0], near: facts[1], exact: facts[2], hosts: facts[3], pages: [] });
+      if (facts.length) clusters.push({ size: facts[0], near: facts[1], exact: facts[2], parts: facts[3], hosts: facts[4], pages: [] });
       clusters.at(-1).pages.push({ place: place++, url, title, verdict, distance, similarity, tokens, fetched });
     }
   }
