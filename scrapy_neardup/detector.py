@@ -268,7 +268,7 @@ class _Case:
                 renewed,
                 beside=self.beside,
                 named_by=self.named_by,
-                is_of_the_site=self._is_of_the_site,
+                is_boilerplate=self._is_boilerplate,
                 is_wall=self._is_wall,
             )
         if not self.decision.filed:
@@ -287,12 +287,12 @@ class _Case:
         meets = self.detector.sites.meets(stored, own, self.signature.tokens, count=count)
         return meets or self.signature.wall
 
-    def _is_of_the_site(self, row: int) -> bool:
+    def _is_boilerplate(self, row: int) -> bool:
         """Tell whether what it shares with the candidate in *row* is known to be its own site's."""
         assert self.candidates is not None
         keys = self.detector.matcher.scheme.keys
         shared = int(self.candidates.found.shared[-1, row]) if keys else 1
-        return self.candidates.of_two_sites(row) and self.detector.titles.is_of_the_site(
+        return self.candidates.of_two_sites(row) and self.detector.titles.is_boilerplate(
             *self._met(self.candidates, row), shared
         )
 

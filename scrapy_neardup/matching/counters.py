@@ -73,7 +73,7 @@ class TitleCounter:
         self._met: OrderedDict[tuple[int, int], tuple[bytes, ...]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def is_of_the_site(self, site: int, runs: Collection[int], title: bytes, shared: int) -> bool:
+    def is_boilerplate(self, site: int, runs: Collection[int], title: bytes, shared: int) -> bool:
         """Tell whether what a page of *site* with these *runs* and this *title* shares is its own site's.
 
         It is if pages of `TITLES` other titles had a third of the runs each, or most of the *shared* ones,

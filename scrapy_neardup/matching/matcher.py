@@ -246,7 +246,7 @@ def decide(
     *,
     beside: Collection[tuple[str, bytes]] = (),
     named_by: Callable[[str, bytes], bool] = lambda url, note: False,
-    is_of_the_site: Callable[[int], bool] = lambda row: False,
+    is_boilerplate: Callable[[int], bool] = lambda row: False,
     is_wall: Callable[[int], bool] = lambda row: False,
 ) -> Decision:
     """Decide what a document is to its *candidates*.
@@ -257,7 +257,7 @@ def decide(
 
     It repeats none of the settled pages whose URLs and notes are *beside* it: its items differ from theirs.
     *named_by* tells of URL and note of a page whether that names this one as its canonical version: then it
-    takes the place of what it repeats. Of the row of a near-duplicate *is_of_the_site* tells whether what the
+    takes the place of what it repeats. Of the row of a near-duplicate *is_boilerplate* tells whether what the
     document shares with it is of the document's own site, and *is_wall* whether their text is a wall.
     """
     found, judgement, own = candidates.found, candidates.judgement, candidates.own
@@ -275,8 +275,8 @@ def decide(
     telling = with_its_text & candidates.same_lines if same_text and kind == "near" else with_its_text
     if telling.sum() >= BOILERPLATE and kind != "revisit":
         kind, row = "boilerplate", candidates.best(with_its_text)
-    of_the_site = kind == "near" and row is not None and not judgement.exact[row] and is_of_the_site(row)
-    if of_the_site:
+    boilerplate = kind == "near" and row is not None and not judgement.exact[row] and is_boilerplate(row)
+    if boilerplate:
         kind = "boilerplate"
     if row is not None and kind == "near":
         naming = near & settled & np.array([named_by(*page) for page in pages])
@@ -287,7 +287,7 @@ def decide(
             return Decision("wall", row)
         return Decision("exact" if judgement.exact[row] else "near", row)
     stored_since = found.stored.records["time"] > renewed
-    of_template = same_text > 0 or of_the_site or bool((judgement.template & ~own).any())
+    of_template = same_text > 0 or boilerplate or bool((judgement.template & ~own).any())
     return Decision(
         kind,
         row,

@@ -48,13 +48,13 @@ _LEARNED = (
 )
 
 
-def digest(url: str) -> bytes:
+def identify(url: str) -> bytes:
     """Return the identifier of the story that was first seen at *url*: the same in each process and crawl."""
     return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=_SIZE).digest()
 
 
 class Story(NamedTuple):
-    """The story of a page, and the digest of the URL that it names as canonical; b"" if it names none."""
+    """The story of a page, and the identifier of the URL that it names as canonical; b"" if it names none."""
 
     identifier: bytes
     canonical: bytes = b""
@@ -66,13 +66,13 @@ class Story(NamedTuple):
         """Return what is known of the page at *url* that has this note."""
         told = behind_items(note)
         canonical = told[_SIZE : 2 * _SIZE].replace(bytes(_SIZE), b"")
-        return cls(told[:_SIZE], canonical, told[2 * _SIZE :]) if told else cls(digest(url))
+        return cls(told[:_SIZE], canonical, told[2 * _SIZE :]) if told else cls(identify(url))
 
     def noted(self, url: str) -> bytes:
         """Return what the note of the page at *url* has behind its items: nothing, of most pages."""
         if self.paragraphs:
             return self.identifier + self.canonical.ljust(_SIZE, b"\0") + self.paragraphs
-        return b"" if self == Story(digest(url)) else self.identifier + self.canonical
+        return b"" if self == Story(identify(url)) else self.identifier + self.canonical
 
 
 class CrawledPage:
@@ -155,7 +155,7 @@ class CrawledPage:
             return None
         if self.policy == "drop_page" and not named and self.carries_item:
             self.policy = "drop_items"
-        named_by = partial(_names, digest(self.url) if config.prefer_canonical else None)
+        named_by = partial(_names, identify(self.url) if config.prefer_canonical else None)
         how: dict[str, Any] = {"scope": self.scope, "keep_fragment": True, "named_by": named_by}
         self._reserve = partial(extension.detector.reserve, signature, self.url, **how)
         verdict = await self._ask()
@@ -241,12 +241,12 @@ class CrawledPage:
             if verdict.is_duplicate:
                 self._copies = [(self.url, pages[0].url)]
             elif verdict.kind == "preferred":
-                own = digest(self.url)
+                own = identify(self.url)
                 self._copies = [(each.url, self.url) for each in pages if _names(own, each.url, each.note)]
         assert not isinstance(self.extraction, str)  # what it has found was judged
         named = self.declared = declared_canonical(response.url, self.extraction.canonical)
         other = prefer and named is not None and named != self.url and site_key(named) == site_key(self.url)
-        canonical = digest(named) if named and other else b""
+        canonical = identify(named) if named and other else b""
         now = paragraphs_of(self.extraction.text.text) if self.extraction.text is not None else {}
         if now:
             known = before if verdict.kind == "revisit" else b""
@@ -320,7 +320,7 @@ class CrawledPage:
         number, name = self.passed_items + self.refused_items, self.story.identifier.hex()
         if number == 1 and not self._stored_items().are_lists:
             return name
-        return f"{name}-{digest(repr(sorted(item.items()) or number)).hex()[:8]}"
+        return f"{name}-{identify(repr(sorted(item.items()) or number)).hex()[:8]}"
 
     async def _compare(self, response: Response, item: Any, described: Described, *, several: bool) -> str:
         """Compare an item with those of the repeated pages; file the page beside them if it differs."""
@@ -360,7 +360,7 @@ class CrawledPage:
 
     def _is_its_own(self) -> None:
         """Note that the page is no copy, and the first of its story."""
-        self.story, self._copies = self.story._replace(identifier=digest(self.url)), []
+        self.story, self._copies = self.story._replace(identifier=identify(self.url)), []
 
     def _learn(self, response: Response, closest: Closest) -> bool:
         """Learn from an item that differs in one field from that of the same page under another URL."""
@@ -460,7 +460,7 @@ class CrawledPage:
         elif not isinstance(self.extraction, str) and self.extraction.signature is not None:
             # It may have items or links; no crawl of items needs one without. What it shows is its story.
             items = [sorted(said.items()) if said else self.url for _, said in self._passed.values()]
-            story, new = digest(f"{self.extraction.signature.digest!r}{items}"), new or not budget.items
+            story, new = identify(f"{self.extraction.signature.digest!r}{items}"), new or not budget.items
         if change := budget.judged(self.url, self.link, new=new, leads=self.leads_on, story=story):
             self.reporter.count(f"budget/{change}")
 
@@ -496,5 +496,5 @@ def _told(match: Verdict, closest: Closest) -> dict[str, Any]:
 
 
 def _names(canonical: bytes | None, url: str, note: bytes) -> bool:
-    """Whether the page at *url* with that note names the page of this digest as its better version."""
+    """Whether the page at *url* with that note names the page with this identifier as its better version."""
     return Story.of(url, note).canonical == canonical

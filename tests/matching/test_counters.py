@@ -98,7 +98,7 @@ def titles(count: int) -> list[bytes]:
 def met(counter: TitleCounter, *pages: tuple[list[int], bytes], site: int = SITE) -> list[bool]:
     found = []
     for runs, title in pages:
-        found.append(counter.is_of_the_site(site, runs, title, 4))
+        found.append(counter.is_boilerplate(site, runs, title, 4))
         counter.meets(site, runs, title)
     return found
 
@@ -109,10 +109,10 @@ def test_what_a_site_has_under_many_titles_is_its_own_whoever_stored_it() -> Non
         ([*TERMS, 100 + number, 200 + number], title) for number, title in enumerate(titles(TITLES + 10))
     ]
     assert met(counter, *pages) == [False] * TITLES + [True] * 10
-    assert not counter.is_of_the_site(SITE + 1, TERMS, bytes([9]), 4)
+    assert not counter.is_boilerplate(SITE + 1, TERMS, bytes([9]), 4)
     # A page that shares its own text with another site's, and little of the terms, is a copy.
-    assert not counter.is_of_the_site(SITE, [11, 21, 22, 23], bytes([9]), 4)
-    assert counter.is_of_the_site(SITE, [11, 12, 21, 22], bytes([9]), 4)
+    assert not counter.is_boilerplate(SITE, [11, 21, 22, 23], bytes([9]), 4)
+    assert counter.is_boilerplate(SITE, [11, 12, 21, 22], bytes([9]), 4)
 
 
 def test_one_title_under_many_urls_is_one_and_no_title_counts_for_nothing() -> None:

@@ -171,5 +171,5 @@ def test_as_read_row_by_row(
 
 def test_what_the_site_has_everywhere_is_boilerplate_unless_it_is_equal() -> None:
     for row, kind in ((NEAR, "boilerplate"), (Row(near=True, exact=True), "exact")):
-        found = decide(candidates([row]), is_of_the_site=lambda row: row == 0)
+        found = decide(candidates([row]), is_boilerplate=lambda row: row == 0)
         assert (found.kind, found.row, found.filed) == (kind, 0, kind == "boilerplate")

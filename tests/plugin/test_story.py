@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_neardup.matching.items import behind_items, pack, unpack
 from scrapy_neardup.plugin import signals
-from scrapy_neardup.plugin.page import Story, digest
+from scrapy_neardup.plugin.page import Story, identify
 from tests.helpers import forked
 from tests.helpers.site import html, words
 
@@ -56,7 +56,7 @@ def story(site, crawl, pages):
 async def test_the_page_that_the_print_version_names_is_kept_and_has_its_identifier(story, site, kept_index):
     settings = {"NEARDUP_DIR": "seen"} if kept_index else {}
     kept, told, report = await story("/print", "/amp", "/story", "/copy", settings=settings)
-    name = digest(f"{site.url}/print").hex()
+    name = identify(f"{site.url}/print").hex()
     assert kept == {"/print": name, "/story": name}
     # Outputs of pages may end in another order, for copies are told of when their callbacks have ended. The
     # story may be in progress when the copy comes, and the print version still in the index.
@@ -77,7 +77,7 @@ async def test_the_page_that_the_print_version_names_is_kept_and_has_its_identif
 async def test_a_page_named_in_an_earlier_crawl_is_kept_in_a_later_one(story, site):
     first, _, _ = await story("/print", settings={"NEARDUP_DIR": "seen"})
     second, told, _ = await story("/story", settings={"NEARDUP_DIR": "seen"})
-    assert [*first.values()] == [*second.values()] == [digest(f"{site.url}/print").hex()]
+    assert [*first.values()] == [*second.values()] == [identify(f"{site.url}/print").hex()]
     assert [each[:2] for each in told] == [("/print", "/story")]
     kept, _, _ = await story("/print", "/story", settings={"NEARDUP_PREFER_CANONICAL": False})
     assert [*kept] == ["/print"]
@@ -89,14 +89,14 @@ async def test_an_item_that_says_something_else_is_another_story(story, site, po
     for path, price in (("/red", "12.90"), ("/blue", "14.90"), ("/story", "11.90")):
         site.pages[path] = naming("/story", more=f"<i>{price}</i>")
     kept, told, _ = await story("/red", "/blue", "/story", settings={"NEARDUP_POLICY": policy})
-    assert kept == {path: digest(site.url + path).hex() for path in ("/red", "/blue", "/story")}
+    assert kept == {path: identify(site.url + path).hex() for path in ("/red", "/blue", "/story")}
     assert told == []
 
 
 async def test_copies_that_are_tagged_have_the_identifier_too(story, site):
     site.pages["/far"] = naming(site.url.replace("127.0.0.1", "localhost") + "/story")
     kept, told, _ = await story("/far", "/story", "/other", settings={"NEARDUP_POLICY": "tag"})
-    name = digest(f"{site.url}/far").hex()
+    name = identify(f"{site.url}/far").hex()
     assert kept == {"/far": name, "/story": name}  # another site's page is not named
     assert told == [("/story", "/far", name)]
 
@@ -108,7 +108,7 @@ async def test_further_items_of_a_page_have_other_identifiers(site, crawl, pages
             yield 7  # what cannot have the field passes
 
     result = await crawl(Lists, SETTINGS, urls=[site.article("/list")])
-    name = digest(f"{site.url}/list").hex()
+    name = identify(f"{site.url}/list").hex()
     found = [item["story_id"] for item in result.items if item != 7]
     assert found[0] == name
     assert len({*found}) == 3
@@ -154,15 +154,15 @@ process.start()
     for path in ("/print", "/story", "/print"):
         assert forked.script(tmp_path / "run.py", site.url + path).returncode == 0
     items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
-    name = digest(f"{site.url}/print").hex()
+    name = identify(f"{site.url}/print").hex()
     assert items == [{"url": site.url + path, "story_id": name} for path in ("/print", "/story")]
 
 
 def test_what_a_note_has_behind_its_items():
     items = [{1: b"abcd"}, {2: b"efgh", 3: b"ijkl"}]
-    for story in (Story(digest("a")), Story(digest("b")), Story(digest("a"), digest("c"))):
+    for story in (Story(identify("a")), Story(identify("b")), Story(identify("a"), identify("c"))):
         note = pack(items, story.noted("a"))
         assert (unpack(note), Story.of("a", note)) == (items, story)
-    assert Story(digest("a")).noted("a") == behind_items(b"") == b""
+    assert Story(identify("a")).noted("a") == behind_items(b"") == b""
     full = pack([{1: bytes(250)}] * 64, bytes(24))
     assert (len(full) <= 4096, behind_items(full)) == (True, bytes(24))
