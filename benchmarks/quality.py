@@ -20,8 +20,7 @@ import numpy as np
 from suite.labelled_sets import DEFAULT, SETS, Loaded, load
 from suite.ways import COLUMNS, OWN, shares
 
-from scrapy_neardup.audit.evaluate import rows_of
-from scrapy_neardup.audit.explaining import judge_documents
+from scrapy_neardup.audit.evaluate import judge_documents, rows_of
 from scrapy_neardup.audit.pairs import compare_all
 from scrapy_neardup.audit.settings import AuditOptions
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 import pytest
 
 from scrapy_neardup.cli import main
-from scrapy_neardup.extraction import EXTRACTORS
+from scrapy_neardup.extraction.libraries import EXTRACTORS
 from scrapy_neardup.fingerprint import SCHEMES
 from scrapy_neardup.index.stores import BACKENDS
 from scrapy_neardup.verdict import Kind

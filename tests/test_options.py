@@ -126,7 +126,7 @@ def test_options_on_the_command_line_need_no_scrapy() -> None:
 import sys
 sys.modules["scrapy"] = None  # importing it fails
 from scrapy_neardup import audit, cli
-from scrapy_neardup.audit import evaluate, explaining, run
+from scrapy_neardup.audit import evaluate, run
 from scrapy_neardup import Detector
 from scrapy_neardup.cli.settings import read_assignments
 print(read_assignments(["DISTANCE=2"])["distance"])

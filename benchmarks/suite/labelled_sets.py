@@ -10,8 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.audit.evaluate import LabelledPairs
-from scrapy_neardup.audit.explaining import Document
+from scrapy_neardup.audit.evaluate import Document, LabelledPairs
 from scrapy_neardup.audit.sources.responses import read_head
 from scrapy_neardup.extraction import Page, Workers, load_extractor
 from scrapy_neardup.fingerprint.main_text import MainText, main_text

@@ -8,8 +8,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from scrapy_neardup.audit.evaluate import judge_orders, rows_of
-from scrapy_neardup.audit.explaining import judge_documents
+from scrapy_neardup.audit.evaluate import judge_documents, judge_orders, rows_of
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.cli.settings import read_assignments
 from scrapy_neardup.fingerprint.schemes import ANCHORS

@@ -328,8 +328,8 @@ def tried(rule: Rule, pages: Pages) -> Rule | None:
 
 def for_discarder(
     rows: Iterable[Mapping[str, Any]], least: float = LEAST_PRECISION
-) -> Iterator[tuple[Rule, dict[str, Any]]]:
-    """Yield the rules for parameters of queries, each as a file of duplicate-url-discarder holds it, too.
+) -> Iterator[dict[str, Any]]:
+    """Yield the rules for parameters of queries, each as a file of duplicate-url-discarder holds it.
 
     Its patterns of URLs reach further than ours, so each rule is tried once more as it applies it.
     """
@@ -342,7 +342,7 @@ def for_discarder(
             wide = rf"(?i)^(?=https?://(?:www\.)?(?:{'|'.join(places)})){rule.edit.pattern}"
             if not any(differ(known) for _, known in _joined(wide, rule.edit.to, ("",), pages) if known):
                 pages = after(wide, rule.edit.to, ("",), pages)
-                yield rule, {
+                yield {
                     "order": 100, "urlPattern": {"include": include}, "processor": "queryRemoval",
                     "args": rule.edit.name.split("&"),
                 }  # fmt: skip

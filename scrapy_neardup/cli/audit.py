@@ -10,19 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .output import (
-    INCOMPLETE,
-    Failure,
-    Interrupted,
-    existing_file,
-    json_option,
-    needing,
-    print_facts,
-    print_json,
-    print_line,
-    print_table,
-    watching,
-)
+from . import output
 from .settings import read_assignments, seed_option, set_option
 
 if TYPE_CHECKING:
@@ -92,7 +80,7 @@ _url_field = click.option("--url-field", metavar="NAME", help=_guessed.format("U
     metavar="DIRECTORY",
     help="Results of an audit on Spark whose pages count, too; they are not read again; repeatable.",
 )
-@json_option
+@output.json_option
 @click.pass_context
 def audit(
     context: click.Context,
@@ -128,19 +116,19 @@ def audit(
         facts, hints = _here(sources, Path(out), settings)
     seconds = time.monotonic() - started
     if as_json:
-        print_json(facts | {"seconds": round(seconds, 1)})
+        output.print_json(facts | {"seconds": round(seconds, 1)})
     else:
         totals = {"pages": facts["pages"], **facts["verdicts"]}
         totals |= {name: facts[name] for name in ("clusters", "problems")}
         totals |= {"repeats to fix": facts["handled"]["to_fix"]}
         rows = [(name.replace("_", " "), f"{count:,}") for name, count in totals.items()]
-        print_table(f"{out}: {seconds:.1f} seconds", None, rows)
+        output.print_table(f"{out}: {seconds:.1f} seconds", None, rows)
         largest = [(f"{row['size']:,}", row["canonical"]) for row in facts["largest_clusters"][:_CLUSTERS]]
         if largest:
-            print_table("Largest clusters", ["pages", "canonical page"], largest)
+            output.print_table("Largest clusters", ["pages", "canonical page"], largest)
         for line in hints:
-            print_line(line)
-    context.exit(INCOMPLETE if facts["problems"] else 0)
+            output.print_line(line)
+    context.exit(output.INCOMPLETE if facts["problems"] else 0)
 
 
 def _here(sources: Sequence[str], out: Path, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -148,11 +136,8 @@ def _here(sources: Sequence[str], out: Path, options: dict[str, Any]) -> tuple[d
     from scrapy_neardup.audit import audit as run
     from scrapy_neardup.audit.output.files import dropped, summarise
 
-    try:
-        with watching() as watch, run(sources, out, watch=watch, **options) as found:
-            facts, to_remove = summarise(found), len(dropped(found))
-    except KeyboardInterrupt as error:
-        raise Interrupted("Interrupted: run it again, and it goes on.") from error
+    with output.watching() as watch, run(sources, out, watch=watch, **options) as found:
+        facts, to_remove = summarise(found), len(dropped(found))
     hints = [_NO_URLS] if [each["host"] for each in facts["hosts"]] == [""] else []
     if found.problems:
         hints += [", ".join(each) for each in found.problems[:_PROBLEMS]]
@@ -163,7 +148,7 @@ def _here(sources: Sequence[str], out: Path, options: dict[str, Any]) -> tuple[d
 
 def _on_spark(sources: Sequence[str], out: str, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Run the audit of *sources*; return its summary, and what to say besides."""
-    with needing("spark"):
+    with output.needing("spark"):
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -172,7 +157,7 @@ def _on_spark(sources: Sequence[str], out: str, options: dict[str, Any]) -> tupl
     try:
         found = audit_paths(sources, out, watch=lambda step: click.echo(f"{step} …", err=True), **options)
     except (PySparkException, Py4JError) as error:
-        raise Failure(RuntimeError(f"Spark has failed: {_cause_in(str(error))}")) from error
+        raise output.Failure(RuntimeError(f"Spark has failed: {_cause_in(str(error))}")) from error
     hints = [f"{found.out}/signatures.parquet has a row with the reason for each problem."]
     return found.summary, [*hints * bool(found.summary["problems"]), f"{found.out}/drop.txt: what to remove."]
 
@@ -184,7 +169,7 @@ def _cause_in(trace: str) -> str:
 
 
 @click.command("filter")
-@click.argument("batch", type=existing_file)
+@click.argument("batch", type=output.existing_file)
 @click.option("--against", required=True, metavar="PATH", help="Directory or URL of the index of the corpus.")
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="What is kept.")
 @click.option("--add", is_flag=True, help="File what is kept in the index, which is begun if there is none.")
@@ -196,7 +181,7 @@ def _cause_in(trace: str) -> str:
 @set_option
 @_text_field
 @_url_field
-@json_option
+@output.json_option
 @click.pass_context
 def filter_(
     context: click.Context,
@@ -219,7 +204,7 @@ def filter_(
     from scrapy_neardup.audit.filter import filter_against
 
     options = read_assignments(assignments) | {name: value for name, value in fields.items() if value}
-    with watching() as watch:
+    with output.watching() as watch:
         found = filter_against(batch, against, out, add=add, watch=watch, **options)
     if report is not None:
         lines = (json.dumps(each._asdict()) + "\n" for each in found.repeats)
@@ -231,5 +216,5 @@ def filter_(
         "not judged, kept": found.unjudged.total(),
         **found.unjudged,
     }
-    print_facts(str(out), facts, as_json)
-    context.exit(INCOMPLETE if found.unjudged["broken"] else 0)
+    output.print_facts(str(out), facts, as_json)
+    context.exit(output.INCOMPLETE if found.unjudged["broken"] else 0)

@@ -184,7 +184,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            raise Interrupted("Interrupted.") from error
+            raise Interrupted("Interrupted: run it again, and an audit goes on.") from error
         except NearDupError as error:
             raise Failure(error) from error
         except lmdb.Error as error:

@@ -30,7 +30,7 @@ def changes(old: Path, new: Path, as_json: bool) -> None:
     OLD and NEW are directories that audits have written. Of a page that has changed the numbers of
     paragraphs added, removed and kept are shown. With --json each page is a line, also an unchanged one.
     """
-    from scrapy_neardup.audit.explaining import changed_pages
+    from scrapy_neardup.audit.run import changed_pages
 
     rows, counts = [], Counter[str]()
     for page in changed_pages(old, new):
@@ -68,7 +68,7 @@ def compare(
     verdict is the one of a crawl that meets ONE when it has stored OTHER: it depends on their URLs, which say
     whether they are of one site.
     """
-    from scrapy_neardup.audit.explaining import differences, explain, read_document
+    from scrapy_neardup.audit.evaluate import differences, explain, read_document
     from scrapy_neardup.audit.settings import AuditOptions
 
     settings = AuditOptions(**read_assignments(assignments), seed=seed)
@@ -95,13 +95,12 @@ def evaluate(pairs: Path, audit: Path, assignments: tuple[str, ...], worst: int,
     settings and what --set changes. Each pair is judged in both orders.
     """
     from scrapy_neardup.audit import evaluate as on
-    from scrapy_neardup.audit.explaining import judge_documents
 
     labelled, given = on.read_pairs(pairs), read_assignments(assignments)
     if {"extractor", "include_area", "exclude_area"} & given.keys():
         raise ConfigurationError("The texts are those of the audit: audit again for other ones.")
     names, documents, options = on.audited_documents(audit, {*labelled.id1, *labelled.id2})
-    judge, sides = judge_documents(documents, replace(options, **given)), on.rows_of(labelled, names)
+    judge, sides = on.judge_documents(documents, replace(options, **given)), on.rows_of(labelled, names)
     orders = on.judge_orders(judge, *sides)
     facts = on.score(labelled, orders) | {"worst": on.worst(labelled, orders, judge, *sides, worst)}
     if as_json:
@@ -128,7 +127,6 @@ def evaluate(pairs: Path, audit: Path, assignments: tuple[str, ...], worst: int,
     show_default=True,
     help="For NEARDUP_RULES, for DUD_LOAD_RULE_PATHS, or lines of pattern and replacement.",
 )
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write the rules to this file.")
 @click.option(
     "--min-precision",
     type=click.FloatRange(0.5, 1, max_open=True),
@@ -136,35 +134,23 @@ def evaluate(pairs: Path, audit: Path, assignments: tuple[str, ...], worst: int,
     show_default=True,
     help="Least share of copies among pages that a rule joins, a lower bound: 0.95 asks for 52 pages.",
 )
-def rules(audit: Path, form: str, out: Path | None, min_precision: float) -> None:
+def rules(audit: Path, form: str, min_precision: float) -> None:
     """Find what in URLs never changes the page.
 
     AUDIT is the directory of an audit. Found are parameters, words in paths (print, amp, index.html),
     slashes, letter case, www and https. No rule joins pages that are known to be different.
     """
-    from scrapy_neardup.audit.rules import find_rules, for_discarder, read_pages
+    from scrapy_neardup.audit.rules import Rule, find_rules, for_discarder, read_pages
 
-    rows = read_pages(audit)
-    if form == "duplicate-url-discarder":
-        found = [*for_discarder(rows, min_precision)]
-    else:
-        found = [(rule, rule.facts()) for rule in find_rules(rows, min_precision)]
+    find = for_discarder if form == "duplicate-url-discarder" else find_rules
+    found = [*find(read_pages(audit), min_precision)]
     if not found:
-        click.echo("No rule: no edit of URLs joins enough pages, see --help on --min-precision.", err=True)
-    if form == "regex":
-        text = "".join(f"{rule.pattern}\t{rule.edit.to}\n" for rule, _ in found)
-    else:
-        text = json.dumps([written for _, written in found], indent=2) + "\n"
-    if out is None:
-        click.echo(text, nl=False)
+        click.echo("No rule: no edit of URLs joins pages often enough (--min-precision).", err=True)
+    if form != "regex":
+        print_json([each.facts() if isinstance(each, Rule) else each for each in found])
         return
-    out.write_text(text, "utf-8")
-    shown = [
-        (each.what, ", ".join(each.scope), each.support, each.urls, round(each.precision, 4),
-         " ".join(each.examples[0]))
-        for each, _ in found
-    ]  # fmt: skip
-    print_table(str(out), ["rule", "where", "pages", "URLs", "precision", "such as"], shown)
+    for rule in found:
+        click.echo(f"{rule.pattern}\t{rule.edit.to}")
 
 
 @click.command()
@@ -179,7 +165,7 @@ def stories(audit: Path, sources: int, as_json: bool) -> None:
     AUDIT is the directory that an audit has written; stories.html there gets pictures of the stories. With
     --json each story is a line.
     """
-    from scrapy_neardup.audit.output.stories import read_stories, write_stories
+    from scrapy_neardup.audit.output.report import read_stories, write_stories
 
     found = read_stories(audit, sources)
     write_stories(audit / "stories.html", found)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from .base import Extraction, Extractor, Page, Reason
-from .libraries import EXTRACTORS, load_extractor
+from .base import Extraction, Page
+from .libraries import load_extractor
 from .parsing import ContentArea
 from .workers import Workers
 
 __all__ = [
-    "EXTRACTORS",
     "ContentArea",
     "Extraction",
-    "Extractor",
     "Page",
-    "Reason",
     "Workers",
     "load_extractor",
 ]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit import pairs as module
-from scrapy_neardup.audit.explaining import Document, judge_documents
+from scrapy_neardup.audit.evaluate import Document, judge_documents
 from scrapy_neardup.audit.pairs import (
     SIBLINGS,
     Groups,

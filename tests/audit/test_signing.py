@@ -68,7 +68,7 @@ def test_interrupted_audit_ends_with_one_line_and_all_its_processes(
     started = children(process.pid)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=20)  # takes a tenth of a second; with pages, up to two
-    assert (out, err) == ("", "Interrupted: run it again, and it goes on.\n")
+    assert (out, err) == ("", "Interrupted: run it again, and an audit goes on.\n")
     assert process.returncode == 130
     wait_for_none(started, 0.2)
 

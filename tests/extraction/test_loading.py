@@ -8,8 +8,8 @@ import time
 import pytest
 
 from scrapy_neardup.errors import ExtractorUnavailable
-from scrapy_neardup.extraction import EXTRACTORS, Page, load_extractor
-from scrapy_neardup.extraction.libraries import Plain, visible_text
+from scrapy_neardup.extraction import Page, load_extractor
+from scrapy_neardup.extraction.libraries import EXTRACTORS, Plain, visible_text
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.main_text import MainText, main_text

@@ -12,8 +12,8 @@ from lxml import etree
 
 from scrapy_neardup import Detector
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.extraction import EXTRACTORS, ContentArea, Page, Workers, load_extractor
-from scrapy_neardup.extraction.libraries import Plain, visible_text
+from scrapy_neardup.extraction import ContentArea, Page, Workers, load_extractor
+from scrapy_neardup.extraction.libraries import EXTRACTORS, Plain, visible_text
 from scrapy_neardup.extraction.parsing import parsed, parsed_whole, remove_hidden, titles, written
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint import Fingerprinter

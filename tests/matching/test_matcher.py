@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
-from scrapy_neardup.audit.explaining import Document, judge_documents
+from scrapy_neardup.audit.evaluate import Document, judge_documents
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText

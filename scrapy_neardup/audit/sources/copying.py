@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from .records import SourceUnavailable, open_regular, opened
 
@@ -43,7 +43,8 @@ def copy_without(source: Input, out: Path, places: Collection[str]) -> None:
 
 def _copy_lines(path: Path, out: Path, places: Collection[str]) -> None:
     number, wanted, begins = 0, True, True
-    with opened(path) as lines, _packed(out) as kept:
+    packers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+    with opened(path) as lines, packers.get(out.suffix, open)(out, "wb") as kept:
         while part := lines.readline(_CHUNK):
             if begins:
                 number += 1
@@ -51,12 +52,6 @@ def _copy_lines(path: Path, out: Path, places: Collection[str]) -> None:
             begins = part.endswith(b"\n")
             if wanted:
                 kept.write(part)
-
-
-def _packed(out: Path) -> IO[bytes]:
-    packers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
-    stream: IO[bytes] = packers.get(out.suffix, open)(out, "wb")
-    return stream
 
 
 def _copy_rows(path: Path, out: Path, places: Collection[str]) -> None:

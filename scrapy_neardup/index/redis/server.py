@@ -106,12 +106,9 @@ class Address(NamedTuple):
             or (kind == "cluster" and int(database or 0))
         ):
             raise ConfigurationError(
-                "The URL of the index does not name one database of one server: "
-                "use redis://user:password@host:6379/0?name=news, rediss://…, "
-                "unix:///path/to/socket?db=0&name=news, "
-                "redis+sentinel://user:password@host:26379,host:26379/service/0?name=news "
-                "or redis+cluster://user:password@host:6379,host:6379?name=news, "
-                "options as in docs/redis.md, for a name at most 64 letters, digits and the signs _ . : -"
+                "The URL of the index does not name one database of one server: use "
+                "redis://user:password@host:6379/0?name=news or another form in docs/redis.md, for a name at "
+                "most 64 letters, digits and the signs _ . : -"
             )
         if not kind:
             return cls(_joined(scheme, authority, path, said), name, shown)
