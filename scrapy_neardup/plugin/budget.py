@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import re
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -31,12 +30,11 @@ LINK_KEY, DEFERRED_KEY = "neardup_link", "neardup_deferred"
 RARE = 0.05
 #: What may be lost of a host's new pages, on average, if as many requests wait as it has had new pages.
 LOSS = 0.005
-#: For so many seconds those that were not drawn wait for what was.
-PATIENCE = 10.0
 #: What a deferred request's priority loses.
 BEHIND = 1_000_000
-#: What the former of them begins with: looks at it, the name of what is closed, and its new pages then.
-FIRST = (0, "", 0)
+#: What the former of them begins with: looks at it, the name of what is closed, and its new pages then. After
+#: two looks it waits for those that were drawn. These have a number of their own, and their key.
+FIRST, WAITS, DRAWN = (0, "", 0), 2, 4
 #: How many shapes and URLs are remembered. If there are more, all are open, or new, again.
 SHAPES, LINKS = 10_000, 1_000_000
 #: A segment of a path that names something, rather than one of many things.
@@ -82,7 +80,7 @@ def twins_of(url: str) -> tuple[int, dict[str, tuple[int, int]]]:
         return hash((host, *path, 0, *query, *value))
 
     twins = {}
-    for name in {name for name, _ in query}:
+    for name in {name for name, _ in query[:10]}:
         rest = [pair for pair in query if pair[0] != name]
         twins[f"={host}?{name}"[:300]] = key(path, rest, name), key(path, rest)
     for number, segment in enumerate(path[:10]):
@@ -125,13 +123,17 @@ class Budget:
     That loses nothing. Before any is skipped a share f is drawn of all, whatever the order of the site, and
     sent. If one is new, all that wait with it are sent. So if D of them are new, they are missed with
     probability (1-f)^D: at most 1/(ef) are lost on average, `LOSS` of the host's new pages if as many wait.
+    If one fails, or its page is not judged, another one is drawn.
 
-    *how* says what becomes of them; *state* returns what the crawl keeps in its JOBDIR.
+    *how* says what becomes of them; *state* returns what the crawl keeps in its JOBDIR; *on_its_way* tells
+    whether the page of a request may still be judged.
     """
 
-    def __init__(self, how: How, state: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self, how: How, state: Callable[[], dict[str, Any]], on_its_way: Callable[[Request], bool]
+    ) -> None:
         self.how = how
-        self._state = state
+        self._state, self._on_its_way = state, on_its_way
         #: Whether a page has stored an item.
         self.items = False
         #: Links that were given, and the names of parameters that have had two values on one page.
@@ -139,8 +141,8 @@ class Budget:
         self._varying: set[str] = set()
         #: The stories of pages by the keys of their URLs and their twins; b"" of those that are on their way.
         self._stories: dict[int, bytes] = {}
-        #: When pages were drawn that are on their way.
-        self._drawn: dict[int, float] = {}
+        #: The requests that were drawn and are on their way, by the keys of their URLs.
+        self._drawn: dict[int, tuple[Request, str]] = {}
 
     def _count_of(self, name: str) -> _Count:
         counts = self._state().setdefault("neardup_budget", {})
@@ -219,11 +221,21 @@ class Budget:
 
     def waits(self, request: Request) -> bool:
         """Whether pages that were drawn are on their way, which say whether *request* is skipped."""
-        if request.meta.get(DEFERRED_KEY, FIRST)[0] < 2:  # as most
-            return False
-        late = time.monotonic() - PATIENCE
-        self._drawn = {key: drawn for key, drawn in self._drawn.items() if drawn > late}
-        return bool(self._drawn)
+        looks, name, _ = request.meta.get(DEFERRED_KEY, FIRST)
+        return looks == WAITS and name in self._drawn_for()
+
+    def _drawn_for(self) -> set[str]:
+        """Return the names for which requests on their way were drawn. Those that have failed were not."""
+        for key, (request, name) in [*self._drawn.items()]:
+            if not self._on_its_way(request):
+                del self._drawn[key]
+                self._count_of(name).drawn -= 1
+        return {name for _, name in self._drawn.values()}
+
+    def _draw(self, request: Request, name: str, key: int) -> None:
+        self._count_of(name).drawn += 1
+        self._drawn[key] = request, name
+        request.meta[DEFERRED_KEY] = DRAWN, name, key
 
     def held(self, request: Request) -> str | None:
         """Return why *request* is held back; None if it is to be sent."""
@@ -233,32 +245,37 @@ class Budget:
             return None
         looks, name, new = meta.pop(DEFERRED_KEY, FIRST)  # what is sent is not held if it is sent again
         key, twins = twins_of(request.url)
+        if looks == DRAWN:  # it is sent again, or to another URL
+            self._count_of(name).drawn -= self._drawn.pop(new, None) is not None
+            self._draw(request, name, key)
+            return None
         known = {twin: [*filter(None, map(self._stories.get, keys))] for twin, keys in twins.items()}
         if not looks:
             come = (twin for twin, keys in twins.items() if any(each in self._stories for each in keys))
             name = next(filter(self._closed, come), shape_of(request.url, meta[LINK_KEY]))
         count, host = self._count_of(name), self._count_of(host_of(request.url))
-        lone = looks > 1 and name in twins and not known[name]  # no twin has come
+        lone = looks == WAITS and name in twins and not known[name]  # no twin has come
         if lone or not self._closed(name) or (looks and count.new != new):
             self._note(key, twins, b"")
             return None
-        draw = False
         if not looks:  # of links that were given before there are no more than links
             more = meta[LINK_KEY] == "new" or count.held < len(self._links)
             count.held, host.held, count.waiting = count.held + more, host.held + more, count.waiting + 1
-        elif looks == 1:
+        else:
+            self._drawn_for()
             share = 1 / (math.e * LOSS * math.sqrt(max(1, host.new) * max(1, host.held)))
-            draw = random.random() * count.waiting < min(1, share) * count.held - count.drawn
-            count.drawn, count.waiting = count.drawn + draw, count.waiting - 1
-        self._note(key, twins, max(known.get(name, ()), default=b"") if looks and not draw else b"")
-        if draw:
-            self._drawn[key] = time.monotonic()
-            return None
+            most = random.random() * count.waiting if looks < WAITS else 1
+            count.waiting -= looks < WAITS
+            if min(1, share) * count.held - count.drawn >= most:
+                self._note(key, twins, b"")
+                self._draw(request, name, key)
+                return None
+        self._note(key, twins, max(known.get(name, ()), default=b"") if looks else b"")
         meta[DEFERRED_KEY] = looks + 1, name, new if looks else count.new
         return f"less than one in {1 / RARE:.0f} of the last pages of {name} brought something new"
 
     def later(self, request: Request) -> Request | None:
         """Return what to send when all others are done in place of a held request; None: it is skipped."""
-        if request.meta[DEFERRED_KEY][0] > 2:
+        if request.meta[DEFERRED_KEY][0] > WAITS:
             return None
         return request.replace(priority=request.priority - BEHIND, dont_filter=True)

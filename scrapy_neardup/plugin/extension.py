@@ -72,7 +72,7 @@ class NearDupExtension:
         self._froze = False
         self.budget = self.known = None
         if self.config.budget is not None:
-            self.budget = Budget(self.config.budget, self._state)
+            self.budget = Budget(self.config.budget, self._state, self.reservations.on_its_way)
         if any(rule.to is not None for rule in self.config.rules):
             self.known = KnownUrls(self.config.rules, self._state)
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: A page has to be extracted within three time limits and so many seconds: it may queue behind other pages.
 GRACE_SECONDS = 5.0
+#: How often a request looks whether those that were drawn are done before it goes back to the scheduler.
+PAUSES = 10
 
 
 class NearDupDownloaderMiddleware(Component):
@@ -54,10 +56,14 @@ class NearDupDownloaderMiddleware(Component):
 
     async def process_request(self, request: Request) -> Request | None:
         with self.extension.reporter.fails_open("budget", request.url):
-            while self.extension.budget is not None and self.extension.budget.waits(request):
+            for _ in range(PAUSES):
+                if self.extension.budget is None or not self.extension.budget.waits(request):
+                    break
                 pause: Deferred[None] = Deferred()
                 call_later(0.05, pause.callback, None)
                 await result_of(pause)
+            else:  # other requests need its place
+                return request.replace()
         for name, holder in (("rules", self.extension.known), ("budget", self.extension.budget)):
             why = later = None
             with self.extension.reporter.fails_open(name, request.url):

@@ -144,6 +144,12 @@ class Reservations:
             call_later(_POLL_SECONDS, self._call_done)
         self._waiting[function] = request
 
+    def on_its_way(self, request: Request) -> bool:
+        """Whether Scrapy works on *request*, or its page is not settled."""
+        engine = self.crawler.engine
+        scraped = engine.scraper.slot.active if engine.scraper.slot is not None else ()
+        return request in engine.downloader.active or request in scraped or request in self._waiting.values()
+
     def close(self) -> None:
         """Settle all reservations: confirm those whose output is stored, and release the others."""
         if self._threads is not None:

@@ -20,7 +20,7 @@ URL = "https://a.example/p/12?from=x"
 
 def budget(how="skip"):
     state = {}
-    return Budget(how, lambda: state)
+    return Budget(how, lambda: state, lambda request: False)
 
 
 def link(url, **options):
@@ -32,13 +32,15 @@ def link(url, **options):
 def visited(spent, pages):
     """Ask for *pages*, URLs with what they show, until none is left; return what is lost, and requests sent.
 
-    A page shown may have further pages, a third value. A page is new if what it shows has not come.
+    A page shown may have further pages, a third value. One is new if what it shows has not come; b"" fails.
     """
     skipped, come, sent, todo = set(), set(), 0, [(link(url), *shown) for url, *shown in pages]
     while todo:
         request, story, *further = todo.pop(0)
         if not spent.held(request):
             sent += 1
+            if not story:
+                continue
             spent.judged(request.url, "new", new=story not in come, story=story)
             come.add(story)
             todo[:0] = [(link(url), *shown) for url, *shown in (further[0]() if further else ())]
@@ -88,6 +90,14 @@ def test_what_is_not_rare_is_not_missed_wherever_a_site_hides_it(where):
         missed, sent = visited(budget(), pages)
         assert not missed or new == 3
         assert new or sent < 420
+
+
+def test_all_are_sent_if_those_that_were_drawn_fail():
+    pages = [(f"https://a.example/p/{number}", b"%d" % number) for number in range(100)]
+    pages += [
+        (f"{url}?color=red", story if number < 50 else b"") for number, (url, story) in enumerate(pages)
+    ]
+    assert visited(budget(), pages) == (set(), 200)
 
 
 @given(st.permutations(["a=1", "b=2", "c[]=3"]), st.integers(0, 10**6))
