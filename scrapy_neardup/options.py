@@ -129,9 +129,9 @@ def _features(name: str, value: object) -> Features:
         return _FEATURES if value is None else Features(**value)  # type: ignore[arg-type]
     except (ConfigurationError, TypeError, ValueError, RecursionError) as error:
         known = ", ".join(each.name for each in fields(Features) if each.name != "version")
-        why = f" ({error})" if isinstance(error, ConfigurationError) else ""
+        why = str(error).rpartition("() ")[2].rstrip(".")  # without the name of the function
         raise ConfigurationError(
-            f"{name} is {value!r}{why}: set it to a dict with some of {known}."
+            f"{name} is {value!r} ({why}): set it to a dict with some of {known}."
         ) from None
 
 

@@ -58,7 +58,7 @@ def test_values(name: str, value: object, option: object) -> None:
     [
         ("scheme", "simhsh", "set it to 'simhash+anchors' or 'simhash' or 'minhash' or"),
         ("distance", 8, "from 0 to 7"),
-        ("distance", "x", "from 0 to 7"),
+        ("features", {"stop_words": ["de"]}, "stop_words is text"),
         ("tables", 5, "is 5: set it to 4 or 10 or 20"),
         ("threshold", 1, "similarity between 0 and 1"),
         ("verify", "perhaps", "True or False"),

@@ -63,7 +63,7 @@ def shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {shown(each)}" for name, each in value.items() if each != "")
     if isinstance(value, list):
-        return " + ".join(map(shown, value))
+        return " + ".join(map(shown, value)) or "none"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return f"{round(value, 4):,}"
     return str(value) if value or value is False else "unknown"

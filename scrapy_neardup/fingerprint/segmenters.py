@@ -94,7 +94,9 @@ def stop_words(languages: Iterable[str]) -> frozenset[str]:
     wanted = sorted(set(languages))
     if missing := [language for language in wanted if not stopwordsiso.has_lang(language)]:
         known = ", ".join(sorted(stopwordsiso.langs()))
-        raise ConfigurationError(f"No stop words for {', '.join(missing)}; there are some for {known}.")
+        raise ConfigurationError(
+            f"No stop words for {', '.join(missing)}: set stop_words to some of {known}."
+        )
     listed = (tokenise(normalise(entry)) for entry in stopwordsiso.stopwords(wanted))
     # Phrases are left out, but a Chinese word is one token in segmented text. So are numbers, since some
     # pages differ in nothing else.

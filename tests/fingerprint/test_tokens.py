@@ -152,7 +152,7 @@ def test_stop_words_are_left_out_of_all_but_the_digest() -> None:
 
 
 def test_a_language_without_a_list_is_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"No stop words for xx; there are some for af, .*en"):
+    with pytest.raises(ConfigurationError, match=r"No stop words for xx: set stop_words to some of af, .*en"):
         stop_words(["en", "xx"])
 
 
