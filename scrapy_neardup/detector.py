@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .index import Index
-    from .index.protocol import Documents, Found
-    from .index.reservation import Reservation
+    from .index.protocol import Documents, Found, Reservation
     from .matching.matcher import Candidates
 
 

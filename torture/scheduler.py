@@ -12,7 +12,7 @@ from unittest import mock
 
 from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]
 
-from scrapy_neardup.index import reservation
+from scrapy_neardup.index import protocol
 from scrapy_neardup.index.lmdb import directory, environment, index, writer
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Scheduler:
             "time": SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep),
         }
         with ExitStack() as stack:
-            for module in (environment, index, writer, reservation, *more):
+            for module in (environment, index, writer, protocol, *more):
                 for name in fakes.keys() & vars(module).keys():
                     stack.enter_context(mock.patch.object(module, name, fakes[name]))
             stack.enter_context(mock.patch.object(index, "_lock", Lock(self)))

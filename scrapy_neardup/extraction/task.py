@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.fingerprint.main_text import MainText, length, main_text
 
 from .base import Extraction, Page
-from .decoding import decode, is_binary, is_noise
 from .libraries import load_extractor, visible_text
 from .parsing import (
     ContentArea,
     canonical_of,
+    decode,
     in_one_document,
+    is_binary,
+    is_noise,
     parsed,
     parsed_whole,
     remove_hidden,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.extraction import Extraction
     from scrapy_neardup.fingerprint.signature import Signature
-    from scrapy_neardup.index.reservation import Reservation
+    from scrapy_neardup.index.protocol import Reservation
     from scrapy_neardup.matching.items import Closest, Described
     from scrapy_neardup.verdict import Verdict
 

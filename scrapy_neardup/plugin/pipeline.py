@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_neardup.index.reservation import Reservation
+    from scrapy_neardup.index.protocol import Reservation
     from scrapy_neardup.verdict import Verdict
 
     from .events import Action

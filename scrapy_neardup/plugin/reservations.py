@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_neardup.index.reservation import Pending, Reservation
+    from scrapy_neardup.index.protocol import Pending, Reservation
     from scrapy_neardup.verdict import Verdict
 
     from .events import EventReporter

@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_neardup.index.reservation import Reservation
+from scrapy_neardup.index.protocol import Reservation
 from scrapy_neardup.plugin.events import EventReporter
 from scrapy_neardup.plugin.reservations import Patience, Reservations
 from scrapy_neardup.plugin.settings import CrawlOptions

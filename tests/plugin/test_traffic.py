@@ -11,7 +11,7 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.pipelines.files import FilesPipeline
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
-from scrapy_neardup.index.reservation import Reservation
+from scrapy_neardup.index.protocol import Reservation
 from scrapy_neardup.plugin import NearDupExtension, signals
 from scrapy_neardup.plugin.outcome import NearDuplicatePage
 

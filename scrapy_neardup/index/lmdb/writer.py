@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Documents
-    from scrapy_neardup.index.reservation import Reservation
+    from scrapy_neardup.index.protocol import Documents, Reservation
 
     from .environment import Environment
 

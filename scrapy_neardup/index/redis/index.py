@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
-from scrapy_neardup.index.protocol import Found, Stored
-from scrapy_neardup.index.reservation import LeasedDocument, Leases, Reservation
+from scrapy_neardup.index.protocol import Found, LeasedDocument, Leases, Reservation, Stored
 from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
 
 from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Generation, Probe, compared
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Documents, Filing, Lookup, Pending
-    from scrapy_neardup.index.reservation import Lease
+    from scrapy_neardup.index.protocol import Documents, Filing, Lease, Lookup, Pending
 
     from .store import Known
 
