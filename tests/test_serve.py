@@ -252,7 +252,7 @@ async def test_connections_without_a_request_are_closed(monkeypatch: pytest.Monk
 def test_what_it_has_acknowledged_outlives_its_end(tmp_path: Path, kill: bool) -> None:
     numbers = iter(range(100_000))
     stored, forgotten = set[int](), set[int]()
-    for round_ in range(3 if kill else 1):
+    for round_ in range(2 if kill else 1):
         with running(tmp_path / "index") as (process, client), ThreadPoolExecutor(8) as pool:
 
             def add(number: int, client: httpx.Client = client) -> None:

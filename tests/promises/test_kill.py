@@ -1,6 +1,6 @@
 """Promise 1 and 2: a crawl killed with SIGKILL at random moments loses no page and never damages its index.
 
-NEARDUP_KILLS sets how often (6).
+NEARDUP_KILLS sets how often (4).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .site import Site
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("NEARDUP_KILLS", "6"))
+KILLS = int(os.environ.get("NEARDUP_KILLS", "4"))
 STORIES = 60
 
 

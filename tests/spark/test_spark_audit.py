@@ -42,7 +42,7 @@ elif not HERE:
     pytest.skip("needs PySpark and Java", allow_module_level=True)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-from scrapy_neardup.spark import SparkAudit, audit, audit_paths, clusters, frames, make_index, start_session
+from scrapy_neardup.spark import SparkAudit, audit, clusters, frames, make_index, start_session
 from scrapy_neardup.spark.clusters import connected
 from scrapy_neardup.spark.frames import Workspace
 from scrapy_neardup.spark.pairs import layout_for
@@ -54,9 +54,7 @@ TABLES = ("pages", "clusters", "pairs")
 def spark() -> Iterator[SparkSession]:
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    # Small tables of groups, and components in rounds, as in large crawls.
-    monkeypatch.setattr(frames, "ROWS", 16)
-    monkeypatch.setattr(clusters, "ALONE", 100)
+    monkeypatch.setattr(frames, "ROWS", 16)  # small tables of groups, as in large crawls
     # Most plans run once, on few rows: to compile them takes half of the processor time.
     settings = (
         "driver.memory=1g", "driver.defaultJavaOptions=-XX:TieredStopAtLevel=1", "sql.shuffle.partitions=2",
@@ -93,27 +91,10 @@ def dropped(found: Any) -> list[str]:
     return [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def test_paths_in_parts_with_the_components_in_rounds(spark: SparkSession, tmp_path: Path) -> None:
-    pages = crawl(5)
-    files = [feed(tmp_path / "a.jl", pages[:60]), feed(tmp_path / "b.jl", pages[60:])]
-    with audit_here(files, tmp_path / "here", seed=3, workers=1) as here:
-        assert {"unique", "exact", "near", "template", "wall"} <= {*here.pages["verdict"].tolist()}
-        assert len(here.boilerplate) == 1
-    found = audit_paths([str(file) for file in files], str(tmp_path / "spark"), seed=3)
-    for table in TABLES:
-        assert rows_of(found, table) == rows_here(tmp_path / "here", table), table
-    assert dropped(found) == (tmp_path / "here" / "drop.txt").read_text().splitlines()
-    same, other = (by_site(read_pages(tmp_path / name)) for name in ("here", "spark"))
-    assert same == other  # `scrapy-neardup rules` takes either
-    summary = json.loads((tmp_path / "here" / "summary.json").read_text())
-    for name in ("pages", "verdicts", "handled", "clusters", "pairs", "largest_clusters"):
-        assert found.summary[name] == summary[name], name
-
-
 def test_a_frame_in_any_order_and_an_earlier_audit(spark: SparkSession, tmp_path: Path) -> None:
     pages = crawl(11, stories=8)
-    with audit_here(feed(tmp_path / "a.jl", pages), tmp_path / "here", seed=3, workers=1):
-        pass
+    with audit_here(feed(tmp_path / "a.jl", pages), tmp_path / "here", seed=3, workers=1) as here:
+        assert len(here.boilerplate) == 1
     random.Random(2).shuffle(pages)
     columns = ("url", "text", "title", "fetched", "colour", "code")
     rows = [tuple(page.get(name) for name in columns) for page in pages]
@@ -130,19 +111,22 @@ def test_a_frame_in_any_order_and_an_earlier_audit(spark: SparkSession, tmp_path
         audit(second, str(tmp_path / "other"), earlier=[before.out], min_tokens=41, scheme="minhash")
     with pytest.raises(ConfigurationError, match="There are results"):
         audit(second, str(tmp_path / "spark"))
-    for _ in range(2):  # one that fails leaves no results
-        with pytest.raises(ConfigurationError, match="No pages"):
-            audit(first.limit(0), str(tmp_path / "failed"))
     with pytest.raises(ConfigurationError, match="scheme is 'nope'"):
         audit(first, before.out, overwrite=True, scheme="nope")
     assert Path(before.out, "summary.json").exists()  # nothing was begun
     with pytest.raises(ConfigurationError, match="No pages"):
-        audit(first.limit(0), before.out, overwrite=True)
+        audit(first.limit(0), before.out, overwrite=True)  # one that fails leaves no results
     assert not Path(before.out, "summary.json").exists()
     assert make_index(found.out, str(tmp_path / "index")) > len(pages) / 2
 
 
-def test_components_in_rounds(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.fixture
+def rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Find the components in rounds, as of large crawls."""
+    monkeypatch.setattr(clusters, "ALONE", 100)
+
+
+def test_components_in_rounds(spark: SparkSession, tmp_path: Path, rounds: None) -> None:
     dice = np.random.default_rng(1)
     chain = np.stack((np.arange(40), np.arange(1, 41)), axis=1) + 100
     star = np.stack((np.full(30, 60), np.arange(200, 230)), axis=1)
@@ -161,7 +145,9 @@ def test_tables_are_chosen_for_any_number_of_fingerprints(spark: SparkSession, c
     assert len(layout_for(spark.range(count).selectExpr("id fingerprint"), 3)) >= 4
 
 
-def test_every_kind_of_input_at_once_by_the_command_line(spark: SparkSession, tmp_path: Path) -> None:
+def test_every_kind_of_input_at_once_by_the_command_line(
+    spark: SparkSession, tmp_path: Path, rounds: None
+) -> None:
     sources = inputs(tmp_path, crawl(7, stories=10))
     options = ["--seed", "3", "--set", "extractor=plain", "--set", "extract_timeout=60"]
     results = {}
@@ -170,14 +156,17 @@ def test_every_kind_of_input_at_once_by_the_command_line(spark: SparkSession, tm
         found = CliRunner().invoke(main, ["audit", *arguments])
         assert found.exit_code == 3, found.output  # a line and a table cannot be read
         results[engine] = json.loads(found.stdout)
-    same = ("pages", "verdicts", "clusters", "pairs", "skipped", "problems")
+    same = ("pages", "verdicts", "handled", "clusters", "pairs", "skipped", "problems", "largest_clusters")
     here, there = ({name: results[engine][name] for name in same} for engine in results)
     assert here == there
     assert here["problems"] == 2
+    assert all(here["verdicts"][verdict] for verdict in ("unique", "exact", "near", "template", "wall"))
     written = SparkAudit(spark, str(tmp_path / "spark"), {})
     for table in TABLES:
         assert rows_of(written, table) == rows_here(tmp_path / "local", table), table
     assert dropped(written) == (tmp_path / "local" / "drop.txt").read_text().splitlines()
+    rules = [by_site(read_pages(tmp_path / name)) for name in results]
+    assert rules[0] == rules[1]  # `scrapy-neardup rules` takes either
 
 
 def inputs(folder: Path, pages: list[dict[str, Any]]) -> list[str]:
