@@ -1,7 +1,5 @@
 """How many examples Hypothesis tries: all in `make test-all`, a quarter in `make test`."""
 
-from __future__ import annotations
-
 from hypothesis import settings
 
 #: Those of a test that names no number.

@@ -1,7 +1,5 @@
 """What the documentation shows is true: its scripts run as they stand, and print what their comments say."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The example project serves its network as described; counts, feed, report and exit status agree."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

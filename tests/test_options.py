@@ -1,7 +1,5 @@
 """Options that all parts share: each default stands once, and each value is read and checked in one place."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

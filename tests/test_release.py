@@ -1,7 +1,5 @@
 """What is said beside pyproject.toml, in recipes, citations and workflows, agrees with it."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Signing processes: the same signatures in the same order, and none is left, whatever ends their parent."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

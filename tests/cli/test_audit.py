@@ -1,7 +1,5 @@
 """`audit` and `compare` on the command line: output, status, hostile input."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Pages that break extractors, made on the spot, and what must become of each."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import zlib

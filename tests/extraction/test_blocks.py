@@ -1,7 +1,5 @@
 """A page as the lines that a browser shows, with what each of them is."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

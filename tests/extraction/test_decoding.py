@@ -1,7 +1,5 @@
 """The charset is what the bytes are, and what is no text is known by its bytes."""
 
-from __future__ import annotations
-
 import encodings
 import pkgutil
 import time

@@ -1,7 +1,5 @@
 """Every extractor finds the main text, and nothing that was served makes the task fail."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -1,7 +1,5 @@
 """What a page hides is no part of its text, whichever extractor reads it; titles; content areas."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from typing import Any
 

@@ -3,8 +3,6 @@
 Nothing outlives the crawl.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """Signatures: equal for equal texts, near for copies, apart for pages of a template, for any text at all."""
 
-from __future__ import annotations
-
 import pickle
 import random
 import unicodedata

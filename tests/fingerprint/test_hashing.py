@@ -1,7 +1,5 @@
 """Hashes of tokens and shingles: no crafted ones collide; made together they are those made alone."""
 
-from __future__ import annotations
-
 from itertools import permutations
 
 import numpy as np

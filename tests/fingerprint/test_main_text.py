@@ -1,7 +1,5 @@
 """Plain texts: wrapped lines are put together, what a letter quotes is left out, long paragraphs are kept."""
 
-from __future__ import annotations
-
 import random
 import textwrap
 

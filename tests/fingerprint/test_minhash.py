@@ -1,7 +1,5 @@
 """MinHash and bottom-k are as good as theory says; texts share bands as often as the S-curve says."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from fractions import Fraction

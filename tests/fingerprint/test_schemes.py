@@ -1,7 +1,5 @@
 """Anchors are the least long shingles of a text, so copies share them as often as a formula says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

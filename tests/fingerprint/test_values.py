@@ -1,7 +1,5 @@
 """Values: what is a figure, a word, an occasion; how those of two texts are compared."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

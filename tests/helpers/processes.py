@@ -1,7 +1,5 @@
 """Processes: the command line as one, which ones others have started and whether they run, free ports."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import sys

@@ -1,7 +1,5 @@
 """LMDB that fails, for all tests of the index."""
 
-from __future__ import annotations
-
 import pytest
 
 from .flaky import Flaky

@@ -1,7 +1,5 @@
 """A header that was damaged, or that somebody else wrote, is refused in a sentence and costs nothing."""
 
-from __future__ import annotations
-
 import json
 import time
 from typing import Any

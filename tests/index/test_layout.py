@@ -1,7 +1,5 @@
 """Blocks, partitions, states and lists of removed documents give back what was put into them."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import lmdb

@@ -1,7 +1,5 @@
 """What a server may do to an index: end, lose its scripts or all of it, fill up, drop keys, stay away."""
 
-from __future__ import annotations
-
 import logging
 import re
 import time

@@ -1,7 +1,5 @@
 """An index is opened by a path, or by a URL whose scheme says which back-end holds it."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Two keys within k bits share the prefix of some table, for any blocks and k; permuting loses nothing."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np

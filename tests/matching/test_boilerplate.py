@@ -1,7 +1,5 @@
 """Paragraphs of a site are boilerplate if they stand under many titles: as a plain count has it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a crawl counts: walls by sites and names, and by titles what a site shows on every page."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What items say: which say the same, what is learned to say nothing, when the text of the page decides."""
 
-from __future__ import annotations
-
 import random
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime

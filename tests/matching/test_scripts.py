@@ -1,7 +1,5 @@
 """Notes in other scripts: trivial copies are found, and the next note of the template is none."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_neardup import Detector

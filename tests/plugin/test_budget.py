@@ -1,7 +1,5 @@
 """NEARDUP_BUDGET: which requests are held back, and what that saves and loses on sites of several shapes."""
 
-from __future__ import annotations
-
 import json
 import random
 from datetime import date, timedelta

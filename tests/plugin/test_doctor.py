@@ -1,7 +1,5 @@
 """`scrapy neardup doctor` says whether detection is on, and judges a page without keeping it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.helpers import forked

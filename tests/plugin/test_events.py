@@ -1,7 +1,5 @@
 """What is counted, logged and reported; no item is lost, whatever the collector, log and file do."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

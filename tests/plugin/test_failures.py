@@ -1,7 +1,5 @@
 """Whatever fails inside the plugin, every page still reaches its callback and every item its feed."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from concurrent.futures import Future

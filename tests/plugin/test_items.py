@@ -3,8 +3,6 @@
 Nor is an item lost that a second page completes, because that page is a copy.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import time

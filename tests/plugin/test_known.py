@@ -1,7 +1,5 @@
 """Rules that rewrite URLs: a page that the crawl has is not asked for under another URL."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

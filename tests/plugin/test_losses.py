@@ -3,8 +3,6 @@
 What is expected is known to the tests alone: which stories the site has. One crawl meets all ways of failing.
 """
 
-from __future__ import annotations
-
 import time
 from typing import NamedTuple
 

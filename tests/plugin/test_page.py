@@ -1,7 +1,5 @@
 """What the response and request of a page say of it, and what its verdict leaves on it."""
 
-from __future__ import annotations
-
 import pytest
 from scrapy import Request
 from scrapy.http import HtmlResponse, Response, TextResponse

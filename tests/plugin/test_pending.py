@@ -1,7 +1,5 @@
 """Of equal pages in flight at once exactly one is unique under every policy, and none is lost if it fails."""
 
-from __future__ import annotations
-
 import threading
 import time
 

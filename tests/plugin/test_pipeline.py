@@ -1,7 +1,5 @@
 """The pipeline compares items by their fields, with items only; a pending match is waited for."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

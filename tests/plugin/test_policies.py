@@ -1,7 +1,5 @@
 """Each policy does to pages, items and links what it says; walls, fuller pages and templates keep theirs."""
 
-from __future__ import annotations
-
 import pytest
 
 from scrapy_neardup.plugin.outcome import NearDuplicatePage

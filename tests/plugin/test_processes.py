@@ -1,7 +1,5 @@
 """Crawls in processes of their own: each kind of event loop, the scrapy command, kill and resume."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

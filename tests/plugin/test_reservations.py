@@ -1,7 +1,5 @@
 """A document waits for those in progress; each reservation is settled once, after the feeds are flushed."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """A revisit says whether, and which paragraphs, have changed. Unchanged ones may be dropped."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

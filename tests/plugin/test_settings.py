@@ -1,7 +1,5 @@
 """Settings are read and checked once; what is wrong stops the crawl before it starts, with one sentence."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

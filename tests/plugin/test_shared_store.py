@@ -1,7 +1,5 @@
 """An index on another machine that is slow, away or back again loses no page. See test_pending.py, too."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """The better copy is kept; copies share an identifier (NEARDUP_CLUSTER_FIELD), and listeners hear of them."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import datetime

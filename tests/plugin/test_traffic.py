@@ -1,7 +1,5 @@
 """Only pages that reach a callback count; signals, errbacks and browser pages meet what they should."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """Crawl the site of site.py, each item into a file: crawl.py BASE STORIES INDEX OUT SEED [JOBDIR]."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

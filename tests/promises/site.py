@@ -1,7 +1,5 @@
 """A loopback site of many stories, each on two pages in different templates."""
 
-from __future__ import annotations
-
 import random
 
 from tests.helpers.site import SYLLABLES

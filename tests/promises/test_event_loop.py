@@ -3,8 +3,6 @@
 Without NEARDUP_DATA or ../shared/data the pages are made up, and as large.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import itertools

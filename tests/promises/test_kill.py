@@ -3,8 +3,6 @@
 NEARDUP_KILLS sets how often (4).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What a power cut may leave, as the exercise simulates it: all that was synced, any part of the rest."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

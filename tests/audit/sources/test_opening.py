@@ -1,7 +1,5 @@
 """Kinds are told by content and name, sources make one stream in a stable order, errors name the remedy."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Web archives: pages and revisits come out decoded, and broken records do not end a file."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections import Counter
