@@ -216,18 +216,6 @@ def test_pages_of_one_template_with_other_numbers_are_never_dropped(
 # Forgetting, scopes, windows
 
 
-def test_forget_lasts(tmp_path: Path) -> None:
-    with Detector.open(tmp_path) as detector:
-        for seed in range(3):
-            detector.add(text(seed), url=f"https://a.example/{seed}")
-        assert detector.forget("https://a.example/0") == 1  # still in memory
-        detector.flush()
-        assert detector.forget("https://a.example/1") == 1  # in the log
-    with Detector.open(tmp_path) as detector:
-        kinds = [detector.check(text(seed), url="https://b.example/").kind for seed in range(3)]
-        assert kinds == ["unique", "unique", "exact"]
-
-
 def test_scopes_are_apart(detector: Detector) -> None:
     for scope in ("", "one", "two"):
         assert detector.add(text(1), url="https://a.example/", scope=scope).kind == "unique"

@@ -63,10 +63,6 @@ def test_a_script_of_the_reference_prints_what_it_says(script: Script, tmp_path:
     assert run(script, tmp_path).splitlines() == expected, place(script)
 
 
-def test_blocks_are_found() -> None:
-    assert len(scripts("docs/api.md")) > 5
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("script", scripts("docs/coming-from.md"), ids=place)
 def test_a_script_for_another_library_prints_what_it_says(script: Script, tmp_path: Path) -> None:

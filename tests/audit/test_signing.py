@@ -57,7 +57,7 @@ def test_killed_audit_leaves_no_process(tmp_path: Path) -> None:
     wait_for_none(started)
 
 
-@pytest.mark.parametrize(("kind", "pause"), [("texts", 0.5), ("texts", 2), ("pages", 0), ("pages", 2)])
+@pytest.mark.parametrize(("kind", "pause"), [("texts", 2), ("pages", 0), ("pages", 2)])
 def test_interrupted_audit_ends_with_one_line_and_all_its_processes(
     tmp_path: Path, kind: str, pause: float
 ) -> None:

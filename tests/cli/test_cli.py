@@ -240,13 +240,16 @@ COMMANDS = {"info": [], "check": [], "prune": ["--older-than", 1], "forget": ["h
 def test_a_missing_index_is_not_made(tmp_path: Path, command: str, more: list[object]) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("not a directory")
-    (tmp_path / "hollow").mkdir()
-    (tmp_path / "hollow" / "data.mdb").touch()
-    for name in ("nowhere/at/all", "empty", "file", "hollow"):
+    foreign = {"hollow": b"", "zeros": bytes(4096), "other": b"something else"}
+    for name, content in foreign.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "data.mdb").write_bytes(content)
+    for name in ("nowhere/at/all", "empty", "file", *foreign):
         refused = run("index", command, tmp_path / name, *more)
         told = f"Error: There is no index in {tmp_path / name}: name the directory of an index.\n"
         assert (refused.exit_code, refused.stderr) == (2, told)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["data.mdb", "empty", "file", "hollow"]
+    assert {each.name for each in tmp_path.rglob("*")} == {"data.mdb", "empty", "file", *foreign}
+    assert {name: (tmp_path / name / "data.mdb").read_bytes() for name in foreign} == foreign
 
 
 def spoil(path: Path, how: str) -> None:

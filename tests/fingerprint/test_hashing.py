@@ -7,14 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.hashing import (
-    Hashes,
-    Terms,
-    distinct_each,
-    hash_tokens,
-    mix,
-    shingle,
-)
+from scrapy_neardup.fingerprint.hashing import Hashes, Terms, distinct_each, hash_tokens, shingle
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
 
@@ -59,16 +52,6 @@ def test_crafted_words_do_not_collide(seed: int) -> None:
     long = "x" * 64
     words |= {f"a{long}b", f"b{long}a", "ab" * 128, "ba" * 128, "a" * 63, "a" * 64, "a" * 65, "a" * 256}
     assert len({*hashes_of(*words, seed=seed)}) == len(words)
-
-
-def test_mix_is_the_finaliser_of_murmur3() -> None:
-    def reference(h: int) -> int:
-        for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
-            h = ((h ^ h >> 33) * multiplier) % 2**64
-        return h ^ h >> 33
-
-    values = np.random.default_rng(1).integers(0, 2**64, 1000, np.uint64)
-    assert mix(values).tolist() == [reference(int(value)) for value in values]
 
 
 @given(HASHES, st.integers(1, 30))

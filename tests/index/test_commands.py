@@ -23,18 +23,6 @@ if TYPE_CHECKING:
     from .flaky import Flaky
 
 
-@pytest.mark.parametrize("content", [None, b"", bytes(4096), b"something else"])
-def test_no_index(content: bytes | None, tmp_path: Path) -> None:
-    if content is not None:
-        (tmp_path / DATA).write_bytes(content)
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        for use in (describe, compact):
-            with pytest.raises(IndexUnavailable, match="There is no index"):
-                use(folder)
-    assert not (tmp_path / "nowhere").exists()
-    assert [each.name for each in tmp_path.iterdir()] == [DATA] * (content is not None)
-
-
 def test_what_is_in_it(tmp_path: Path) -> None:
     """Two runs and a log; a document of each is removed."""
     with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:

@@ -15,7 +15,7 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 
 from .consistency import check
-from .small import HEADER, SMALL, documents, has, reading_of, store, wait
+from .small import HEADER, SMALL, documents, reading_of, store, wait
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,18 +98,6 @@ def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(tmp_path: P
         index.flush()
         gauges = index.gauges()
         assert (gauges["commit_errors"], gauges["degraded"], gauges["commits"]) == (2, 0, 1)
-
-
-def test_a_commit_that_has_failed_is_tried_again_by_itself(tmp_path: Path, flaky: Flaky) -> None:
-    tuning = replace(SMALL, group_seconds=0.0, commit_retry_seconds=0.02, upkeep_retry_seconds=0.04)
-    with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
-        flaky.always(FULL, "put")
-        store(index, 1)
-        wait(lambda: index.gauges()["commit_errors"] > 2)
-        assert has(index, 1)
-        flaky.hook = None
-        wait(lambda: not index.gauges()["degraded"])
-        assert index.gauges()["backlog"] == 0
 
 
 @pytest.mark.parametrize("comes_back", [True, False])

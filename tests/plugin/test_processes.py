@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
@@ -90,8 +91,10 @@ def run(site, tmp_path, environment):
     return finish
 
 
-@pytest.mark.parametrize("how", ["asyncio", "select", "reactorless"])
-@pytest.mark.parametrize(("policy", "on_server"), [("tag", 0), ("drop_page", 0), ("drop_page", 1)])
+@pytest.mark.parametrize(
+    ("how", "policy", "on_server"),
+    [("asyncio", "tag", 0), *product(["asyncio", "select", "reactorless"], ["drop_page"], [1])],
+)
 def test_every_event_loop(site, run, how, policy, on_server, request):
     settings = {"NEARDUP_POLICY": policy, "NEARDUP_ITEM_FIELDS": ["text"]}
     if on_server:

@@ -1,4 +1,4 @@
-"""The harness sees planted violations, and rounds that hang or die; it takes turns, and writes a table."""
+"""The harness sees planted violations, and rounds that hang or die; it writes a table."""
 
 from __future__ import annotations
 
@@ -86,33 +86,6 @@ def _is_zombie(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
         return True
-
-
-def test_each_exercise_gets_its_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds are not begun that would end too late; each exercise has one at least."""
-    clock = [0.0]
-    monkeypatch.setattr("torture.__main__.time.monotonic", lambda: clock[0])
-    kinds = [
-        Exercise(name, "", "", lambda seed, folder: Round(), seconds, share)
-        for name, seconds, share in (("small", 1, 1), ("large", 10, 2), ("huge", 100, 1))
-    ]
-
-    def seeds(seconds: float) -> dict[str, list[int]]:
-        clock[0], done = 0.0, {each.name: command.Sum() for each in kinds}
-        found: dict[str, list[int]] = {each.name: [] for each in kinds}
-        for each, seed in command.plan(kinds, done, seconds, 7, None):
-            found[each.name].append(seed)
-            clock[0] += each.seconds
-            done[each.name].add(seed, Round(), each.seconds)
-        return found
-
-    found = seeds(200)
-    assert found["huge"] == [7]
-    assert found["large"][:3] == [7, 8, 9]
-    assert len(found["large"]) in (6, 7)
-    assert 30 <= len(found["small"]) <= 41
-    assert seeds(5) == {"small": [7], "large": [7], "huge": [7]}
-    assert [*command.plan(kinds[:1], {}, 5, 7, 3)] == [(kinds[0], 3)]
 
 
 def test_the_page(planted: Exercise, tmp_path: Path) -> None:

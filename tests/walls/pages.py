@@ -35,7 +35,7 @@ class Page(NamedTuple):
 
 
 def templates(file: str) -> list[Template]:
-    """Read the templates of ``tuned`` (rules were chosen by them), ``unseen`` or ``varied`` (not)."""
+    """Read the templates of ``unseen`` or ``varied``, by which no rules were chosen."""
     parts = Path(__file__).with_name(f"{file}.txt").read_text("utf-8").split("## ")[1:]
     return [
         Template(name.strip(), text.strip()) for name, _, text in (part.partition("\n") for part in parts)
