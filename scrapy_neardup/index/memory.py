@@ -40,7 +40,9 @@ class Columns:
         """Forget all; have room for *size* documents."""
         self._keys = np.empty((self._header.keys, size), np.uint64)
         # As bytes: NumPy copies records field by field.
-        self._records = np.empty(size, f"V{self._header.dtype.itemsize}")
+        self._width = self._header.dtype.itemsize
+        self._bytes = np.empty(size * self._width, np.uint8).data
+        self._records: NDArray[np.void] = np.ndarray(size, f"V{self._width}", self._bytes)
         self._numbers = np.empty(size, np.int64)
         self._alive = np.zeros(size, bool)
         self._urls: list[str] = []
@@ -63,7 +65,7 @@ class Columns:
             self._keep(self.numbers(), 2 * needed)
         start, stop = len(self._urls), len(self._urls) + len(numbers)
         self._keys[:, start:stop] = documents.keys
-        self._records[start:stop] = documents.records.view(self._records.dtype)
+        self._bytes[start * self._width : stop * self._width] = documents.records.tobytes()
         self._numbers[start:stop] = numbers
         self._alive[start:stop] = True
         self._urls += documents.urls

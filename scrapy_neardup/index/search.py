@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Keys that have more matches than that are searched in parts (4 M take some 400 MB to sort).
 ROWS = 1 << 22
+#: So few matches Python sorts faster than NumPy.
+FEW = 16
 #: Beyond all numbers of documents on disk, and of those on a server.
 _NEWER = 1 << 57
 #: Bits of an age, see `_age`. Those above are left for a distance.
@@ -130,6 +132,11 @@ class Matches(NamedTuple):
         if not parts:
             return NO_MATCHES
         query, document, distance = map(np.concatenate, zip(*parts, strict=True))
+        if len(query) <= FEW:
+            rows = sorted(zip(query.tolist(), document.tolist(), distance.tolist(), strict=True))
+            bits = {(one, other): bits for one, other, bits in rows[::-1]}  # the least of a pair comes last
+            query, document = np.array([*bits][::-1], np.int64).T
+            return cls(query, document, np.array([*bits.values()][::-1], np.uint8))
         order = np.lexsort((distance, document, query))
         query, document, distance = query[order], document[order], distance[order]
         new = np.ones(len(query), dtype=bool)

@@ -143,6 +143,8 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
 
 
 def _row(name: str, values: ArrayLike, dtype: type[np.integer[Any]]) -> NDArray[Any]:
+    if type(values) is int and dtype is np.uint64 and 0 <= values < 1 << 64:  # what takes least
+        return np.array([values], dtype)
     row = np.atleast_1d(whole_numbers(name, values, dtype))
     if row.ndim > 1:
         raise ConfigurationError(f"{name} come in an array of 1 dimension, not of {row.ndim}.")

@@ -72,10 +72,11 @@ class LmdbIndex(MemoryIndex):
         super().__init__(header)
         self._columns, self._pending = self._memtable.columns, self._memtable.pending
         self.lock = self._environment.lock
+        self._block = _Newest(self)
         self._writer = Writer(self._environment, self._memtable, window)
 
     def _newest(self) -> _Newest:
-        return _Newest(self)
+        return self._block
 
     def _near(self, family: int, distance: int, keys: NDArray[np.uint64]) -> Iterator[Matches]:
         with decoding("A partition"):

@@ -38,6 +38,8 @@ class Snapshot:
         self.tuning = environment.tuning
         self.header = header
         self._transaction: lmdb.Transaction | None = None
+        #: The number of the last commit that is seen; None while no transaction is open.
+        self.commit: int | None = None
         #: Partitions that this transaction has read, by run, table and number.
         self._partitions: dict[tuple[int, int, int], Partition] = {}
         #: Which documents of its range a run holds, by the number of the run.
@@ -52,12 +54,6 @@ class Snapshot:
         #: All documents that count as removed: int64[n], ascending.
         self.dead = self._marked
 
-    @property
-    def commit(self) -> int | None:
-        """The number of the last commit that is seen; None while no transaction is open."""
-        # Asked of the transaction: LMDB shows the number of a commit a moment before others see it.
-        return None if self._transaction is None else int(self._transaction.id())
-
     def refresh(self) -> None:
         """Move on to the newest commit."""
         transaction = self._environment.read()
@@ -67,7 +63,8 @@ class Snapshot:
             transaction.abort()
             raise
         self.close()
-        self._transaction = transaction
+        # Asked of the transaction: LMDB shows the number of a commit a moment before others see it.
+        self._transaction, self.commit = transaction, int(transaction.id())
 
     def _take(self, transaction: lmdb.Transaction) -> None:
         """Take over the state that *transaction* sees."""
@@ -86,7 +83,7 @@ class Snapshot:
 
     def leave(self) -> lmdb.Transaction | None:
         """Let go of the transaction, which is not ended; returns it."""
-        transaction, self._transaction = self._transaction, None
+        transaction, self._transaction, self.commit = self._transaction, None, None
         return transaction
 
     def close(self) -> None:
@@ -228,7 +225,7 @@ def search_near(reader: Snapshot, family: int, keys: NDArray[np.uint64], distanc
         found = _search_many(reader, family, keys, distance)
     else:
         found = (
-            part._replace(query=part.query + position)
+            Matches(part.query + position, part.document, part.distance)
             for position, key in enumerate(keys.tolist())
             for part in [search_one(reader, family, key, distance, 0)[0]]
         )
