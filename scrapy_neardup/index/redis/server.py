@@ -140,8 +140,8 @@ class Server:
         self._failures = 0
         #: When the server is asked again, by `time.monotonic`.
         self._closed_until = 0.0
-        #: Whether it was said that the server fails.
-        self._said = False
+        #: Whether it was said that the server fails; None until it has answered, since that is an error.
+        self._said: bool | None = None
         #: Whether the server is asked although others have just failed.
         self.anyway = False
         #: Calls that failed, and calls that were not made because others had failed.
@@ -173,9 +173,10 @@ class Server:
             self._failures += 1
             doublings = min(max(self._failures - FAILURES, 0), 10)
             self._closed_until = time.monotonic() + self._backoff.compute(doublings)
-        if self._said and self.failed == before:
+        if self.failed == before:
+            if self._said:
+                logger.warning("The index %s is in use again.", self.address.shown)
             self._said = False
-            logger.warning("The index %s is in use again.", self.address.shown)
         return answers
 
     def close(self) -> None:
@@ -238,7 +239,7 @@ class Server:
         self.failed += 1
         unavailable = kind(f"The index {self.address.shown} cannot be used ({text}): {_remedy(error)}")
         unavailable.__cause__ = error
-        if not self._said:
+        if self._said is False:
             self._said = True
             logger.warning("%s Meanwhile pages pass without a verdict.", unavailable)
         return unavailable
