@@ -199,6 +199,18 @@ def test_evenings_of_one_play_are_pages_of_their_own(detector: Detector, words: 
     assert detector.check(first, url="https://play.example/print").kind == "near"
 
 
+def test_variants_that_differ_in_a_word_of_text_and_lines_pass_though_a_sample_has_one(
+    detector: Detector,
+) -> None:
+    first, *others = [
+        MainText(f"{text(7, 30)} of cloth{n} {text(9, 30)}", "Uniform", f"{text(8, 22)}\nseason{n}")
+        for n in "abcdefghijklmnopqrstu"
+    ]
+    detector.add(first, url="https://shop.example/uniform")
+    found = [detector.check(other, url="https://shop.example/other") for other in others]
+    assert sum(verdict.is_duplicate for verdict in found) <= 4
+
+
 def test_a_title_that_grew_names_another_page_if_the_text_is_another_too(detector: Detector) -> None:
     frame = text(13, 130)
     offer = MainText(f"{frame} all shops may send a letter about seats", "Seats for children")

@@ -204,7 +204,8 @@ def _evidence(
     shingles = np.maximum(shingles, 1)
     length = shingles[0] / shingles[1]
     shorter = np.minimum(new["tokens"], stored["tokens"])
-    # Where one is seen in a part of the words, others may be, too. Copies of a note lack some of its words.
+    # Where one is seen in a part of the words, others may be, too: in a note of one site as its share says.
+    note = known & same & (shorter <= FEW) & (jaccard < 1)
     unseen = (words.share < 1) & (words.substituted > 0) & (shorter > FEW) & (shorter < TOKENS_A_VALUE)
     return Evidence(
         jaccard,
@@ -220,7 +221,7 @@ def _evidence(
         title=title.substituted,
         titled=title.fewer,
         retitled=np.maximum(title.added, title.lacking),
-        values=figures.expected + words.substituted + unseen,
+        values=figures.expected + np.where(note, words.expected, words.substituted + unseen),
     )
 
 
