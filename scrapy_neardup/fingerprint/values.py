@@ -77,7 +77,7 @@ def compare(new: NDArray[Any], stored: NDArray[Any]) -> list[Others]:
 
     Where one of the two has more than are kept, only those in the range that both have kept are compared.
     """
-    pair = np.empty((2, *np.broadcast_shapes(new.shape, stored.shape), len(_KINDS)), np.uint32)
+    pair = np.empty((2, *np.broadcast(new, stored).shape, len(_KINDS)), np.uint32)
     for side, each in zip(pair, (new, stored), strict=True):
         side[...] = np.concatenate([each[name] for name in _SIZES], axis=-1)
     pair |= _KINDS  # so that the four are looked at together, and none is equal to one of another kind

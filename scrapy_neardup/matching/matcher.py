@@ -147,14 +147,14 @@ class Matcher:
         found = Findings(candidate, *np.zeros((3, *candidate.shape), bool))
         if self.verified:
             found = verify(_evidence(new, stored, jaccard, containment))
+        distance[exact], jaccard[exact], containment[exact] = 0, 1, 1
         return Judgement(
             exact,
             exact | (candidate & found.near),
             candidate & found.fuller & ~exact,
             candidate & found.template & ~exact,
             agrees & found.text_only & ~exact,
-            np.where(exact, np.uint8(0), distance),
-            *(np.where(exact, np.float32(1), each) for each in (jaccard, containment)),
+            *(distance, jaccard, containment),
         )
 
     def candidates(self, document: Documents, found: Found, oldest: float = 0) -> Candidates:
@@ -162,7 +162,7 @@ class Matcher:
 
         What was stored before *oldest* (seconds since 1970) is left out.
         """
-        record, records = document.records[0], found.stored.records
+        record, records = document.records[0, ...], found.stored.records
         counts = (records["time"] >= oldest) & (records["scope"] == record["scope"])
         if not counts.all():
             found = found.take(np.flatnonzero(counts))

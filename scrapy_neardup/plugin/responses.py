@@ -102,10 +102,10 @@ def _is_one(value: Any) -> bool:
 def declared_canonical(page: str, reference: str) -> str | None:
     """Return the URL, without its fragment, of what the page at a URL declares as canonical."""
     try:
-        url = safe_url_string(urljoin(page, reference)).partition("#")[0]
+        url = safe_url_string(urljoin(page, reference)).partition("#")[0] if reference else ""
     except ValueError:  # such as an unclosed bracket
         return None
-    return url if reference and url.startswith(("http://", "https://")) else None
+    return url if url.startswith(("http://", "https://")) else None
 
 
 def asks_again(request: Request, first: Request) -> bool:

@@ -74,7 +74,7 @@ class Rule(NamedTuple):
 
 def rule_for(url: str, rules: Sequence[Rule]) -> Rule | None:
     """Return the first of *rules* whose pattern is found in *url*. Raises TimeoutError if that takes long."""
-    ends = time.thread_time() + SEARCH_SECONDS
+    ends = time.thread_time() + SEARCH_SECONDS if rules else 0.0
     for rule in rules:
         # With concurrent=True other threads would run meanwhile, and their time would count.
         left = max(ends - time.thread_time(), 1e-6)
