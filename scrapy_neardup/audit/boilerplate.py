@@ -12,11 +12,11 @@ import numpy as np
 from scrapy_neardup.fingerprint.main_text import stand_in
 from scrapy_neardup.matching.boilerplate import TITLES, paragraph_keys, widespread, without_paragraphs
 from scrapy_neardup.matching.records import entries
+from scrapy_neardup.matching.sites import split_url
 
 from .arrays import text_places
 from .names import name_pages
 from .signing import spread
-from .urls import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .urls import split_url
+from scrapy_neardup.matching.sites import split_url
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

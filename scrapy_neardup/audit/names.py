@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from scrapy_neardup.matching.boilerplate import TITLES
 from scrapy_neardup.matching.items import ItemNotes, other_amounts, pack, unpack
-
-from .urls import place_of
+from scrapy_neardup.matching.sites import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +23,12 @@ _PLACES = re.compile(
     r"|etag|position|pos|index|row|line|offset|timestamp)$|crawl|fetch|scrap|download|retriev|extracted",
     re.IGNORECASE,
 )
+#: Parts of a path that name a release: numbers, perhaps after a v; words that stand for the newest one, or
+#: for one that is not out yet.
+_RELEASE = re.compile(r"v?\d{1,9}(?:[._]\d{1,9}){0,5}(?:[._]x)?")
+_STANDING = frozenset(("stable", "latest", "current", "dev", "main", "master", "nightly"))
+#: It may be that of a date.
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _NOTES = ItemNotes()
 
 Words = frozenset[str]
@@ -111,6 +116,22 @@ def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Wor
 def all_words(title: str) -> Words:
     """Return the words of *title*, without regard to case."""
     return frozenset(_WORD.findall(title.casefold()))
+
+
+def place_of(url: str) -> tuple[str, str]:
+    """Return the folder of the first release that the path of *url* names, and *url* without its name.
+
+    "" each if it names none; the latter too if it is the page of the release itself.
+    """
+    parts = split_url(url).path.lower().split("/")
+    for number, part in enumerate(parts, 1):
+        if _YEAR.fullmatch(part):
+            break
+        if part in _STANDING or _RELEASE.fullmatch(part):
+            folder = "/".join(parts[:number])
+            start, _, end = url.lower().partition(folder + "/")
+            return folder, f"{start}{folder.rpartition('/')[0]}//{end}" if end else ""
+    return "", ""
 
 
 def note_of(item: Mapping[str, Any], without: Collection[str] = ()) -> bytes:

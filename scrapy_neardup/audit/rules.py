@@ -10,9 +10,7 @@ from itertools import chain, combinations, starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.matching.sites import rewritten, site_key
-
-from .urls import split_url
+from scrapy_neardup.matching.sites import rewritten, site_key, split_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ import time
 import unicodedata
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import mmh3
 import tldextract
@@ -45,6 +45,16 @@ def site_key(url: str) -> int:
 def host_of(url: str) -> str:
     """Return the host of a URL without port, in lower case and ASCII; "" if it has none."""
     return _host_and_port(*url.split("/", 3)[:3])[0]
+
+
+def split_url(url: str) -> SplitResult:
+    """Split any string: what is no URL is a path. The host has its port, unless that is the default."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:  # such as an address in brackets that is none
+        return SplitResult("", "", url, "", "")
+    host = parts.netloc.rpartition("@")[2].lower().removesuffix(f":{_PORTS.get(parts.scheme)}")
+    return SplitResult(parts.scheme, host, parts.path or "/" * bool(host), parts.query, parts.fragment)
 
 
 def is_domain(name: str) -> bool:

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.canonical import canonical_ranks
-from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.matching.records import DIGEST
-from scrapy_neardup.matching.sites import site_key
+from scrapy_neardup.matching.sites import site_key, split_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,6 @@ from scrapy_neardup import Detector, Features, Fingerprinter
 from scrapy_neardup.audit.rules import find_rules
 from scrapy_neardup.audit.sources import mirror_url
 from scrapy_neardup.audit.sources.responses import read_head
-from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.parsing import ContentArea, parsed
 from scrapy_neardup.extraction.task import extract
@@ -48,7 +47,7 @@ from scrapy_neardup.index.redis.layout import (
 from scrapy_neardup.index.redis.server import Address
 from scrapy_neardup.index.redis.store import read_header
 from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
-from scrapy_neardup.matching.sites import host_of, is_domain, site_key
+from scrapy_neardup.matching.sites import host_of, is_domain, site_key, split_url
 from scrapy_neardup.plugin.settings import read_rules, rule_for
 from tests.audit.sources.archives import open_sources, record
 

@@ -13,8 +13,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.audit.model import HANDLED, PAGES, VERDICTS, Audit, clustered
-from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.matching.records import filed_url
+from scrapy_neardup.matching.sites import split_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

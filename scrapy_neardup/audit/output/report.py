@@ -26,8 +26,8 @@ from markupsafe import Markup
 from scrapy_neardup.audit.arrays import places
 from scrapy_neardup.audit.model import NO_DISTANCE, clustered
 from scrapy_neardup.audit.rules import LEAST_PRECISION, find_rules
-from scrapy_neardup.audit.urls import split_url
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.matching.sites import split_url
 
 from .files import clusters_of, is_url, pages_of, replacing, summarise
 
