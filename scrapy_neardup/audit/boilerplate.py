@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.fingerprint.main_text import stand_in
-from scrapy_neardup.matching.boilerplate import TITLES, paragraph_keys, widespread, without_paragraphs
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.matching.sites import split_url
 
 from .arrays import text_places
-from .names import name_pages
+from .names import TITLES, name_pages, paragraph_keys, widespread, without_paragraphs
 from .signing import spread
 
 if TYPE_CHECKING:

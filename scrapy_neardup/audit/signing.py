@@ -20,9 +20,10 @@ import numpy as np
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
-from scrapy_neardup.matching.boilerplate import paragraph_keys
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.options import processors
+
+from .names import paragraph_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from scrapy_neardup.audit.names import paragraph_keys
 from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, unpacked
 from scrapy_neardup.audit.sources.records import CrawledPage, Origin
 from scrapy_neardup.audit.store import Row, Store, row_of
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.matching.boilerplate import paragraph_keys
 from scrapy_neardup.matching.records import entries
 
 from .corpora import text

@@ -107,10 +107,7 @@ class RedisIndex:
         )
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
-        return self._search(family, keys, distance)[0]
-
-    def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
-        return self._search(family, keys, 0)
+        return self.retrieve(family, keys, distance)[0]
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         self.flush()
@@ -209,8 +206,7 @@ class RedisIndex:
         found = Found(there, shared, known.documents.stored, pending, crowded, narrowed)
         return found.take(np.flatnonzero(shared.any(axis=0)))
 
-    def _search(self, family: int, keys: NDArray[np.uint64], distance: int) -> tuple[Matches, Stored]:
-        """Do what `Index.search` does; return also what is stored of each document, row by row."""
+    def retrieve(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> tuple[Matches, Stored]:
         self._require_open()
         kind, rows = self.header.families[family], self.header.rows[family]
         matches, stored = [NO_MATCHES], [Stored(np.empty(0, self.header.dtype), [], [])]
