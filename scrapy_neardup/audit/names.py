@@ -1,4 +1,4 @@
-"""What tells pages of one site apart: words of titles and what items say; and what does not, whatever it says.
+"""What tells pages of one site apart: words of titles and what items say; and what does not tell them apart.
 
 That are long paragraphs that a site has under many titles, such as a disclaimer: no page is about them.
 """
