@@ -12,7 +12,7 @@ import sys
 import time
 import unicodedata
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -154,16 +154,6 @@ def needing(extra: str) -> Iterator[None]:
         raise Failure(RuntimeError(f"{error}: run `pip install 'scrapy-neardup[{extra}]'`.")) from error
 
 
-class Interrupted(click.ClickException):
-    """One line, and the status that shells give to a program that Ctrl-C has ended."""
-
-    exit_code = 130
-
-    def show(self, file: IO[Any] | None = None) -> None:
-        """Print the line without the word "Error" before it."""
-        click.echo(self.message, file=file, err=True)
-
-
 #: What can be done about trouble that the system reports.
 _REMEDIES = {
     errno.EACCES: "change its permissions, or name another path",
@@ -183,8 +173,9 @@ class Commands(click.Group):
 
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as error:
-            raise Interrupted("Interrupted: run it again, and an audit goes on.") from error
+        except KeyboardInterrupt:
+            click.echo("Interrupted: run it again, and an audit goes on.", err=True)
+            ctx.exit(130)  # as shells say of a program that Ctrl-C has ended
         except NearDupError as error:
             raise Failure(error) from error
         except lmdb.Error as error:
