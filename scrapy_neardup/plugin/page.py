@@ -345,11 +345,10 @@ class CrawledPage:
                 return found
 
     def _stored_items(self) -> RepeatedItems:
-        """Return the items of the pages that this one repeats: what it declares to be itself, exactly."""
+        """Return the items of the pages that this one repeats."""
         if self._repeated is None:
             repeats = self.like.repeats() if self.like is not None and self.like.repeats is not None else []
-            pages = [each._replace(exact=each.exact or each.url == self.declared) for each in repeats]
-            self._repeated = RepeatedItems(self.extension.item_notes, pages)
+            self._repeated = RepeatedItems(self.extension.item_notes, repeats)
         return self._repeated
 
     def _differs(self, closest: Closest) -> None:

@@ -81,13 +81,20 @@ async def test_a_page_named_in_an_earlier_crawl_is_kept_in_a_later_one(story, si
     assert [*kept] == ["/print"]
 
 
-@pytest.mark.parametrize("policy", ["tag", "drop_items"])
-async def test_an_item_that_says_something_else_is_another_story(story, site, policy):
+@pytest.mark.parametrize(
+    ("policy", "paths", "more"),
+    [
+        ("tag", ["/red", "/blue", "/story"], ["12.90", "14.90", "11.90"]),
+        ("drop_items", ["/red", "/blue", "/story"], ["12.90", "14.90", "11.90"]),
+        ("drop_items", ["/story", "/red"], [f"{words(2, 60)} {colour}" for colour in ("blue", "red")]),
+    ],
+)
+async def test_an_item_that_says_something_else_is_another_story(story, site, policy, paths, more):
     """Variants of a product name one page as canonical, and a database must keep them all."""
-    for path, price in (("/red", "12.90"), ("/blue", "14.90"), ("/story", "11.90")):
-        site.pages[path] = naming("/story", more=f"<i>{price}</i>")
-    kept, told, _ = await story("/red", "/blue", "/story", settings={"NEARDUP_POLICY": policy})
-    assert kept == {path: identify(site.url + path).hex() for path in ("/red", "/blue", "/story")}
+    for path, text in zip(paths, more, strict=True):
+        site.pages[path] = naming("/story", more=f"<i>{text}</i>")
+    kept, told, _ = await story(*paths, settings={"NEARDUP_POLICY": policy})
+    assert kept == {path: identify(site.url + path).hex() for path in paths}
     assert told == []
 
 
