@@ -129,9 +129,7 @@ def seconds(detector: Detector, like: Signature, count: int = 100) -> tuple[floa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("make", "count"), [(one_bucket, 20_000), (one_bucket, 300_000), (near, 100_000), (equal, 100_000)]
-)
+@pytest.mark.parametrize(("make", "count"), [(one_bucket, 300_000), (near, 100_000), (equal, 100_000)])
 def test_no_flood_holds_the_event_loop(make: Make, count: int, tmp_path: Path) -> None:
     with Detector.open(tmp_path) as detector:
         victim = detector.signature(text(1, 120))
