@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from scrapy_neardup.audit.output.report import write_report
 
@@ -40,6 +39,8 @@ def find_browser(chromium: BrowserType) -> str:
 # expect.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright  # half a second, in every process that collects tests
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_browser(playwright.chromium))
         yield browser
