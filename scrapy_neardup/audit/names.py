@@ -139,9 +139,9 @@ def place_of(url: str) -> tuple[str, str]:
     """
     parts = split_url(url).path.lower().split("/")
     for number, part in enumerate(parts, 1):
-        if _YEAR.fullmatch(part):
-            break
         if part in _STANDING or _RELEASE.fullmatch(part):
+            if _YEAR.fullmatch(part):
+                break
             folder = "/".join(parts[:number])
             start, _, end = url.lower().partition(folder + "/")
             return folder, f"{start}{folder.rpartition('/')[0]}//{end}" if end else ""

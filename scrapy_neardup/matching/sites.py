@@ -49,8 +49,19 @@ def host_of(url: str) -> str:
 
 def split_url(url: str) -> SplitResult:
     """Split any string: what is no URL is a path. The host has its port, unless that is the default."""
+    url = url.strip()
+    *start, rest = url.split("/", 3)
+    before = "/".join(start)  # of a URL with a path what its server's others have, too
+    if len(start) < 3 or "?" in before or "#" in before or not url.isprintable():
+        return _split(url)
+    server, (path, _, query) = _split(before), rest.partition("#")[0].partition("?")
+    return SplitResult(server.scheme, server.netloc, f"/{path}", query, "") if server.netloc else _split(url)
+
+
+@lru_cache(maxsize=256)
+def _split(url: str) -> SplitResult:
     try:
-        parts = urlsplit(url.strip())
+        parts = urlsplit(url)
     except ValueError:  # such as an address in brackets that is none
         return SplitResult("", "", url, "", "")
     host = parts.netloc.rpartition("@")[2].lower().removesuffix(f":{_PORTS.get(parts.scheme)}")
