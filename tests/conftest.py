@@ -29,8 +29,8 @@ _names = itertools.count()
 _SHOWN = 60
 #: Files that take longest, longest first, whatever the number of their tests.
 _LONG = (
-    "spark_audit", "hostile", "docs", "budget", "floods", "kill", "example_project", "losses", "serve",
-    "walls", "matcher", "segment", "workers", "audit",
+    "spark_audit", "docs", "processes", "segment", "workers", "example_project", "hostile", "budget",
+    "signing", "floods", "kill", "losses", "serve", "walls", "matcher", "audit",
 )  # fmt: skip
 
 
