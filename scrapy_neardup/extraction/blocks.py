@@ -222,7 +222,7 @@ class Layout:
         own, quoted = parted(gathered) if self._preformatted else (gathered, "")
         for line in quoted.split("\n"):
             self._add_block(line, 0, quoted=True)
-        self._add_block(own, self._linked)
+        self._add_block(own, 0 if quoted else self._linked)  # the links of a letter are in what it quotes
         self._text.clear()
         self._linked = 0
         self._href = ""

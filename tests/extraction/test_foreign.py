@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,7 @@ def test_lists_beside_an_article_make_no_other_page_of_its_copy_on_another_site(
 def archived(lines: list[str], form: str, title: str) -> MainText:
     """A letter in the archive of a mailing list."""
     text = [line.replace("<", "&lt;").replace(">", "&gt;") for line in lines]
+    text = [re.sub(r"(https:\S+)", r'<a href="\1">\1</a>', line) for line in text]
     if form == "pre":
         body = "<pre>" + "\n".join(text) + "</pre>"
     else:
@@ -86,6 +88,7 @@ def test_an_answer_is_another_page_than_the_letter_that_it_quotes(form: str, wor
     letter = [textwrap.wrap(text, 68) for text in paragraphs(50, 4, 50)]
     (answer,) = paragraphs(51, 1, words)
     said = [line for text in letter for line in (*text, "")]
+    said[-1:] = [f"https://list.example/{'file' * 60}"] * 3  # no links of the answer
     quotation = [f"> {line}".rstrip() for line in said]
     replied = ["On Monday, Ann Lee wrote:", *quotation, "", *textwrap.wrap(answer, 70)]
     first, second = (archived(lines, form, "A summer harbour") for lines in (said, replied))
