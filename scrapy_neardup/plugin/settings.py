@@ -18,7 +18,7 @@ from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
 
-from scrapy_neardup.arguments import takes
+from scrapy_neardup.arguments import require_path, takes
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.stores import BACKENDS
 from scrapy_neardup.matching.sites import host_of, rewritten
@@ -94,11 +94,10 @@ def plain_url(url: str, rules: Sequence[Rule]) -> str:
 
 def _path(name: str, value: object) -> Path:
     try:
-        if isinstance(value, (str, os.PathLike)) and b"\0" not in os.fsencode(value):
-            return Path(os.fsdecode(value))
-    except ValueError:  # characters that no file system takes
-        pass
-    raise ConfigurationError(f"{name} is {value!r}: set it to a path.")
+        require_path(value)
+    except (TypeError, ConfigurationError):
+        raise ConfigurationError(f"{name} is {value!r}: set it to a path.") from None
+    return Path(os.fsdecode(value))  # type: ignore[arg-type]
 
 
 def _store(name: str, value: object) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from scrapy_neardup.audit.model import Input
+from scrapy_neardup.audit.store import FILE
 from scrapy_neardup.extraction.parsing import is_binary
 from scrapy_neardup.index.lmdb.directory import has_sidecar
 from scrapy_neardup.matching.sites import is_domain
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit.settings import AuditOptions
 
-#: A file that is in a folder with results of an audit.
-_RESULTS = "signatures.sqlite"
 #: For kinds that need one: the module, and the extra that brings it.
 _EXTRAS = {"parquet": ("pyarrow", "parquet"), "warc": ("fastwarc", "warc")}
 _KNOWN = (
@@ -99,7 +98,7 @@ def _read_folder(folder: Path, settings: AuditOptions) -> Iterator[Record]:
     inside = Path(os.path.realpath(folder))
     sites: set[str] = set()  # directories of sites: those with pages, and all below them
     for directory, directories, names in os.walk(folder):
-        for results in [name for name in sorted(directories) if Path(directory, name, _RESULTS).is_file()]:
+        for results in [name for name in sorted(directories) if Path(directory, name, FILE).is_file()]:
             yield Skipped(Origin(clean(str(Path(directory, results)))), "results_of_an_audit")
             directories.remove(results)
         directories.sort()
@@ -132,7 +131,7 @@ def _kind(path: Path) -> str:
             os.listdir(path)  # noqa: PTH208
             if has_sidecar(path):
                 raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
-            if (path / _RESULTS).is_file():
+            if (path / FILE).is_file():
                 raise SourceUnavailable(f"{path} has the results of an audit: name what that has read.")
             return "cache" if is_cache(path) else "folder"
         if not path.exists():
