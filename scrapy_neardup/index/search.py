@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: Keys that have more matches than that are searched in parts (4 M take some 400 MB to sort).
 ROWS = 1 << 22
-#: So few matches Python sorts faster than NumPy.
-FEW = 16
 #: Beyond all numbers of documents on disk, and of those on a server.
 _NEWER = 1 << 57
 #: Bits of an age, see `_age`. Those above are left for a distance.
@@ -132,7 +130,7 @@ class Matches(NamedTuple):
         if not parts:
             return NO_MATCHES
         query, document, distance = map(np.concatenate, zip(*parts, strict=True))
-        if len(query) <= FEW:
+        if len(query) <= 16:  # so few Python sorts faster than NumPy
             rows = sorted(zip(query.tolist(), document.tolist(), distance.tolist(), strict=True))
             bits = {(one, other): bits for one, other, bits in rows[::-1]}  # the least of a pair comes last
             query, document = np.array([*bits][::-1], np.int64).T
