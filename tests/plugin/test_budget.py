@@ -334,3 +334,11 @@ async def test_a_crawl_without_copies_skips_nothing(site, crawl, pages):
     site.article("/", 999, links=tuple(urls))
     result = await crawl(pages, {"NEARDUP_BUDGET": "skip"}, urls=[site.url + "/"])
     assert (len(result.items), result["budget/skipped"]) == (121, 0)
+
+
+async def test_what_waits_for_others_leaves_its_place_to_them(site, crawl, pages, monkeypatch):
+    first, other = site.articles(2)
+    monkeypatch.setattr(Budget, "waits", lambda _, request: request.url == first and not site.hits["/1"])
+    settings = {"NEARDUP_BUDGET": "skip", "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
+    result = await crawl(pages, settings, urls=[first, other])
+    assert result.spider.seen == [other, first]
