@@ -6,9 +6,9 @@ several processes share each has a lease, by the clock of the store.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .search import Matches
 
 Value = TypeVar("Value")
+logger = logging.getLogger(__name__)
 
 #: Leases are renewed as often as this part of one is over, so that several renewals may fail.
 RENEWED_AFTER = 1 / 4
@@ -300,6 +301,8 @@ class Leases:
 
     def _try(self, call: Callable[[Sequence[int]], Any], numbers: Sequence[int]) -> Any:
         """Return what *call* returns for *numbers*; () if it raises: a store out of reach says so itself."""
-        with suppress(Exception):
+        try:
             return call(numbers) if numbers else ()
-        return ()
+        except Exception:  # each store has errors of its own
+            logger.debug("No answer for pending documents", exc_info=True)
+            return ()
