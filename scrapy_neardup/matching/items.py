@@ -351,12 +351,12 @@ def _hash(value: str | bytes) -> bytes:
 
 def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
     """Yield what a field says: its short values, and its text. Nothing for what says nothing."""
-    texts: list[str] = []
-    short: list[str] = []
+    texts, paths, short = list[str](), list[str](), list[str]()
     for path, leaf in _leaves(value):
         text = "\0now" if _is_moment(leaf) else _plain(leaf)
         if len(text) > _CHARACTERS and (text.count(" ") > _WORDS or not _is_spaced(text)):
             texts.append(text)
+            paths.append(path)
         elif text and not _URL.fullmatch(text):
             short.append(f"{path}\0{text}" if path else text)
     if len(short) == 1 and _TITLE.search(name):
@@ -370,7 +370,7 @@ def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
         amount = _hash(number)[: _COUNTED - _HASH] if number else b""
         yield "", said + amount + (_hash(unit)[:_UNIT] if unit else b"")
     if texts:
-        yield "\n", _text(" ".join(texts))
+        yield "\n", _text(" ".join(texts), "\0".join(paths).strip("\0"))
 
 
 def fields_of(value: object) -> MutableMapping[str, Any] | None:
@@ -430,7 +430,7 @@ def _is_spaced(text: str) -> bool:
     return text.count(" ") * 25 >= len(text)
 
 
-def _text(text: str) -> bytes:
+def _text(text: str, paths: str) -> bytes:
     """Pack a text: an odd sketch of its words, a hash of its numbers, how many bits may differ, and its hash.
 
     A bit of an odd sketch says whether an odd number of words has it (Mitzenmacher, Pagh and Pham, WWW 2014),
@@ -445,7 +445,8 @@ def _text(text: str) -> bytes:
         sketch ^= 1 << (mmh3.hash(counted.encode("utf-8", "surrogatepass"), signed=False) & 63)
     numbers = [word for word in words if _NUMBER.search(word)] if spaced else _NUMBER.findall(text)
     told, whole = (
-        mmh3.hash(each.encode("utf-8", "surrogatepass"), signed=False) for each in (" ".join(numbers), text)
+        mmh3.hash(each.encode("utf-8", "surrogatepass"), signed=False)
+        for each in (" ".join(numbers), text + paths)
     )
     return _TEXT.pack(sketch, told, min(_BITS, len(words) // _WORDS_A_BIT), whole)
 

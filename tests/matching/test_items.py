@@ -47,6 +47,11 @@ def test_on_one_site_another_word_is_another_thing_unless_the_main_texts_are_equ
     assert RepeatedItems(notes, [stored]).find(item, several=False) == found
 
 
+def test_who_says_a_long_text_is_part_of_what_is_said():
+    one, other = (ItemNotes().describe({"review": {side: TEXT}}) for side in ("for", "against"))
+    assert one != other
+
+
 @pytest.mark.parametrize(
     ("one", "other", "found"),
     [
