@@ -152,15 +152,15 @@ def lines(*patterns: str) -> int:
 @pytest.mark.parametrize(
     ("patterns", "most"),
     [
-        (("scrapy_neardup/**/*.py",), 21_740),
-        (("tests/**/*.py",), 22_245),
+        (("scrapy_neardup/**/*.py",), 21_500),
+        (("tests/**/*.py",), 22_000),
         (("torture/**/*.py", "benchmarks/**/*.py"), 5_980),
-        (("docs/*.md", "README.md"), 2_801),
+        (("docs/*.md", "README.md"), 2_800),
     ],
     ids=lambda value: value[0].split("/")[0] if isinstance(value, tuple) else "",
 )
 def test_the_house_stays_small(patterns: tuple[str, ...], most: int) -> None:
-    """What comes in makes something go. The aim is 20,000, 22,000, 6,000 and 2,800 lines: lower them."""
+    """What comes in makes something go."""
     assert lines(*patterns) <= most
 
 
@@ -171,7 +171,7 @@ def test_files_that_make_names_are_there() -> None:
 
 
 def test_modules_and_arrows_between_packages_are_few(arrows: dict[str, set[str]]) -> None:
-    assert len(MODULES) <= 140
+    assert len(MODULES) <= 120
     folders = {name: path.parent for name, path in MODULES.items()}
     parts = [(name, target) for name, targets in arrows.items() for target in targets if target in MODULES]
     assert len({(folders[a], folders[b]) for a, b in parts if folders[a] != folders[b]}) <= 60

@@ -7,10 +7,4 @@ from .libraries import load_extractor
 from .parsing import ContentArea
 from .workers import Workers
 
-__all__ = [
-    "ContentArea",
-    "Extraction",
-    "Page",
-    "Workers",
-    "load_extractor",
-]
+__all__ = ["ContentArea", "Extraction", "Page", "Workers", "load_extractor"]

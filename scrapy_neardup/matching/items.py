@@ -370,7 +370,7 @@ def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
         amount = _hash(number)[: _COUNTED - _HASH] if number else b""
         yield "", said + amount + (_hash(unit)[:_UNIT] if unit else b"")
     if texts:
-        yield "\n", _text(" ".join(texts), "\0".join(paths).strip("\0"))
+        yield "\n", _text(" ".join(texts), "".join(f"\0{path}" for path in paths if path))
 
 
 def fields_of(value: object) -> MutableMapping[str, Any] | None:

@@ -13,16 +13,7 @@ import pytest
 from scrapy_neardup.index import Documents, Header, open_index
 from scrapy_neardup.index.protocol import Filing, Lookup
 from scrapy_neardup.index.tables import LAYOUTS, Family
-from tests.index.conformance import (
-    FINGERPRINT,
-    FURTHER,
-    HEADER,
-    LOOKUPS,
-    URL,
-    documents,
-    reserve,
-    urls_near,
-)
+from tests.index.conformance import FINGERPRINT, FURTHER, HEADER, LOOKUPS, URL, documents, reserve, urls_near
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
