@@ -20,9 +20,9 @@ import numpy as np
 from suite.labelled_sets import DEFAULT, SETS, Loaded, load
 from suite.ways import COLUMNS, OWN, shares
 
+from scrapy_neardup.audit.all_pairs import compare_all
 from scrapy_neardup.audit.evaluate import judge_documents, rows_of
-from scrapy_neardup.audit.pairs import compare_all
-from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.options import AuditOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.audit.rules import by_site, differ, find_rules, normalised, read_pages
+from scrapy_neardup.audit.url_rules import by_site, differ, find_rules, normalised, read_pages
 from scrapy_neardup.plugin.settings import plain_url, read_rules
 
 

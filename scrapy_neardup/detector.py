@@ -21,8 +21,8 @@ from .index.tables import NO_KEY
 from .matching.counters import SiteCounter, TitleCounter
 from .matching.matcher import Decision, Matcher, decide
 from .matching.records import (
-    as_template,
     entries,
+    equal_only,
     filed_url,
     find_urls,
     fingerprinter_of,
@@ -272,11 +272,11 @@ class _Case:
             )
         if not self.decision.filed:
             return None
-        if not (found.crowded or self.decision.of_template):
+        if not (found.crowded or self.decision.equal_only):
             return Filing(self.entry, self.decision.replaces)
         # Of a crowd of like documents no lookup would find this one, and each would take longer.
         keyed = self.decision.keyed and not found.crowded
-        return Filing(as_template(self.entry, matcher.scheme, keyed=keyed), self.decision.replaces)
+        return Filing(equal_only(self.entry, matcher.scheme, keyed=keyed), self.decision.replaces)
 
     def _is_wall(self, row: int, *, count: bool = False) -> bool:
         # What is told apart from stored documents by its items is none, whoever has its text.

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.cli.settings import read_assignments
+from scrapy_neardup.audit.options import AuditOptions
+from scrapy_neardup.cli.parameters import read_assignments
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Features
 from scrapy_neardup.options import DetectionOptions, processors
@@ -126,7 +126,7 @@ sys.modules["scrapy"] = None  # importing it fails
 from scrapy_neardup import audit, cli
 from scrapy_neardup.audit import evaluate, run
 from scrapy_neardup import Detector
-from scrapy_neardup.cli.settings import read_assignments
+from scrapy_neardup.cli.parameters import read_assignments
 print(read_assignments(["DISTANCE=2"])["distance"])
 """
     done = subprocess.run(

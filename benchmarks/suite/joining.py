@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scrapy_neardup.audit.pairs import near_pairs
+from scrapy_neardup.audit.all_pairs import near_pairs
 
 from .batching import by_faiss, codes
 from .measuring import Finding, Goal, interleave, timed

@@ -9,14 +9,14 @@ from unittest.mock import patch
 import numpy as np
 
 from scrapy_neardup.audit.evaluate import judge_documents, judge_orders, rows_of
-from scrapy_neardup.audit.settings import AuditOptions
-from scrapy_neardup.cli.settings import read_assignments
+from scrapy_neardup.audit.options import AuditOptions
+from scrapy_neardup.cli.parameters import read_assignments
 from scrapy_neardup.fingerprint.schemes import ANCHORS
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching import rules
 
 if TYPE_CHECKING:
-    from scrapy_neardup.audit.pairs import PairJudge
+    from scrapy_neardup.audit.all_pairs import PairJudge
 
     from .labelled_sets import Loaded
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from .crawl import Crawl
     from .names import Names
-    from .settings import AuditOptions
+    from .options import AuditOptions
     from .store import Store
 
 #: Characters that are kept of a paragraph, to show it.

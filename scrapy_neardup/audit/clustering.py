@@ -14,11 +14,11 @@ from scrapy_neardup.matching.records import URL, filed_url
 from scrapy_neardup.matching.rules import ELSEWHERE_CONTAINED, jaccard_asked
 from scrapy_neardup.matching.sites import UNKNOWN
 
+from .all_pairs import PairJudge, compare_all
 from .arrays import begins, places, ranges
 from .canonical import canonical_ranks
 from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS
 from .names import clashing, differ
-from .pairs import PairJudge, compare_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.matching.matcher import Judgement
 
+    from .all_pairs import Compared
     from .crawl import Crawl
     from .names import Names
-    from .pairs import Compared
-    from .settings import AuditOptions
+    from .options import AuditOptions
 
     Rows = NDArray[np.int64]
     Flags = NDArray[np.bool_]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .names import Names
-    from .settings import AuditOptions
+    from .options import AuditOptions
     from .store import Store
 
 

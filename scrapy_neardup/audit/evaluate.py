@@ -16,9 +16,9 @@ from scrapy_neardup.extraction.parsing import decode, is_binary, is_noise
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.matching.records import entries, filed_url
 
+from .all_pairs import PairJudge
 from .crawl import load_crawl
 from .output.files import is_url
-from .pairs import PairJudge
 from .run import opened_audit
 from .sources.records import DAMAGE, read_whole
 from .sources.responses import looks_like_html, read_head
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .settings import AuditOptions
+    from .options import AuditOptions
 
     Rows = NDArray[np.int64]
     Flags = NDArray[np.bool_]

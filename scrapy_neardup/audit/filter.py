@@ -11,8 +11,8 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import open_index
 from scrapy_neardup.matching.items import ItemNotes, RepeatedItems, unpack
 
+from .options import AuditOptions
 from .reading import Reader
-from .settings import AuditOptions
 from .signing import Filer
 from .sources import find_sources
 from .sources.copying import copy_without, require_copyable

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from .settings import AuditOptions
+    from .options import AuditOptions
     from .store import Store
 
 #: What an audit says of a page; docs/audit.md explains each.

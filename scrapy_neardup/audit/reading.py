@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from .model import Input
-    from .settings import AuditOptions
-    from .sources.records import CrawledPage, Record
+    from .options import AuditOptions
+    from .sources.records import PageRecord, Record
     from .store import Row
 
 #: Pages that wait for each extracting process.
@@ -109,7 +109,7 @@ class Reader:
             else:
                 self._sink.add(row)
 
-    def _extract(self, row: Row, record: CrawledPage, body: bytes) -> None:
+    def _extract(self, row: Row, record: PageRecord, body: bytes) -> None:
         settings = self._settings
         if self._workers is None:
             self._workers = settings.extracting(self._filer.fingerprinter, keep_text=True)

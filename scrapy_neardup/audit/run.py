@@ -21,10 +21,10 @@ from .boilerplate import leave_out_boilerplate
 from .clustering import cluster
 from .crawl import load_crawl
 from .model import Audit
+from .options import VERSION, AuditOptions
 from .output import files as results
 from .output.report import write_report
 from .reading import Reader
-from .settings import VERSION, AuditOptions
 from .sources import find_sources
 from .sources.copying import copies, copy_without
 from .sources.records import Origin, SourceUnavailable

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.index import Header
 
-    from .sources.records import CrawledPage, Origin
+    from .sources.records import Origin, PageRecord
 
 #: The file in the folder of an audit that holds its pages.
 FILE = "signatures.sqlite"
@@ -55,7 +55,7 @@ _BATCH, _PAUSE = 1000, 1.0
 Row: TypeAlias = dict[str, Any]
 
 
-def row_of(page: CrawledPage, root: str, stamp: str) -> Row:
+def row_of(page: PageRecord, root: str, stamp: str) -> Row:
     """Return what is stored of *page*, from the source *root* and a file with this *stamp*, but its text."""
     return {
         "root": root, "source": page.origin.path, "place": page.origin.place, "stamp": stamp, "url": page.url,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import output
-from .settings import read_assignments, seed_option, set_option
+from .parameters import read_assignments, seed_option, set_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ import click
 from scrapy_neardup import clock
 
 from .output import json_option, print_facts, print_json, print_line, print_table, progress
-from .settings import is_on_server, path_and_urls, path_argument
+from .parameters import is_on_server, path_and_urls, path_argument
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

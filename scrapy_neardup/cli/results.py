@@ -13,7 +13,7 @@ import click
 from scrapy_neardup.errors import ConfigurationError
 
 from .output import existing_file, json_option, print_facts, print_json, print_line, print_table
-from .settings import read_assignments, seed_option, set_option
+from .parameters import read_assignments, seed_option, set_option
 
 #: Lines of the difference between two texts, and characters of a line, that are shown.
 _LINES, _WIDTH = 40, 300
@@ -69,7 +69,7 @@ def compare(
     whether they are of one site.
     """
     from scrapy_neardup.audit.evaluate import differences, explain, read_document
-    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.audit.options import AuditOptions
 
     settings = AuditOptions(**read_assignments(assignments), seed=seed)
     a, b = (read_document(path, settings) for path in (one, other))
@@ -140,7 +140,7 @@ def rules(audit: Path, form: str, min_precision: float) -> None:
     AUDIT is the directory of an audit. Found are parameters, words in paths (print, amp, index.html),
     slashes, letter case, www and https. No rule joins pages that are known to be different.
     """
-    from scrapy_neardup.audit.rules import Rule, find_rules, for_discarder, read_pages
+    from scrapy_neardup.audit.url_rules import Rule, find_rules, for_discarder, read_pages
 
     find = for_discarder if form == "duplicate-url-discarder" else find_rules
     found = [*find(read_pages(audit), min_precision)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .output import existing_file, needing, print_line
-from .settings import path_argument, read_assignments, set_option
+from .parameters import path_argument, read_assignments, set_option
 
 if TYPE_CHECKING:
     from pathlib import Path

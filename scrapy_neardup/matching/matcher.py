@@ -17,7 +17,7 @@ from scrapy_neardup.fingerprint.values import FEW, compare
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.options import DetectionOptions
 
-from .records import DIGEST, HIDDEN, OWN, TEMPLATE, URL, shingles_a_token
+from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL, shingles_a_token
 from .rules import TOKENS_A_VALUE, Evidence, Findings, beyond_chance, verify
 from .sites import UNKNOWN
 
@@ -143,7 +143,7 @@ class Matcher:
             new["sketch"], new["shingles"], stored["sketch"], stored["shingles"]
         )
         agrees = self.scheme.agrees(Pairs(distance, shared, new, stored)) & visible
-        candidate = agrees & (stored["flags"] & TEMPLATE == 0)
+        candidate = agrees & (stored["flags"] & EQUAL_ONLY == 0)
         found = Findings(candidate, *np.zeros((3, *candidate.shape), bool))
         if self.verified:
             found = verify(_evidence(new, stored, jaccard, containment))
@@ -234,8 +234,8 @@ class Decision(NamedTuple):
     #: Whether the document is to be filed, and the numbers of those whose place it takes then.
     filed: bool = False
     replaces: Sequence[int] = ()
-    #: Whether it is filed as one of many pages of a template, and found by the keys of its text nevertheless.
-    of_template: bool = False
+    #: Whether only equal texts shall repeat it; and if so, whether it has keys of its text nevertheless.
+    equal_only: bool = False
     keyed: bool = False
     #: Whether it is a revisit, and its text is the stored one.
     unchanged: bool = False
@@ -288,13 +288,13 @@ def decide(
             return Decision("wall", row)
         return Decision("exact" if judgement.exact[row] else "near", row)
     stored_since = found.stored.records["time"] > renewed
-    of_template = same_text > 0 or boilerplate or bool((judgement.template & ~own).any())
+    equal_only = same_text > 0 or boilerplate or bool((judgement.template & ~own).any())
     return Decision(
         kind,
         row,
         filed=not (own & ~apart & judgement.exact & stored_since).any(),
         replaces=found.documents[own].tolist(),
-        of_template=of_template and not apart.any(),
+        equal_only=equal_only and not apart.any(),
         keyed=0 < same_text < KEYED and not near.any(),
         unchanged=kind == "revisit" and bool(judgement.exact[row] and judgement.near[row]),
     )

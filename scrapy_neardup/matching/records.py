@@ -45,9 +45,10 @@ RECORD = (
     ("figures", f"({FIGURES},)<u2"),
     ("words", f"({WORDS},)<u2"),
 )
-#: Flags of a record: one of many pages of a template, which only equal texts repeat; of most of the text a
-#: token is two characters, or four; no reader sees the text, which nothing on another site repeats.
-TEMPLATE, HALVES, QUARTERS, HIDDEN = 1, 4, 8, 16
+#: Flags of a record: only equal texts repeat the document, as one of many pages of a template; the tokens of
+#: most of its text are two characters long, or four; readers do not see the text, so that nothing on another
+#: site repeats it.
+EQUAL_ONLY, HALVES, QUARTERS, HIDDEN = 1, 4, 8, 16
 _CHARACTERS = {1: 0, 2: HALVES, 4: QUARTERS}
 #: The fields of a record from the fingerprint to the flags, as bytes.
 _NUMBERS = struct.Struct("<QQIIIIB")
@@ -171,14 +172,13 @@ def entries(
     return Documents(filed_keys, np.frombuffer(records, header.dtype), urls, [b""] * len(urls))
 
 
-def as_template(document: Documents, scheme: Scheme, *, keyed: bool = False) -> Documents:
-    """Return *document*, one row, as the pages of a template are filed after the first one.
+def equal_only(document: Documents, scheme: Scheme, *, keyed: bool = False) -> Documents:
+    """Return *document*, one row, so that only equal texts repeat it: boilerplate, or a page of a template.
 
-    Only equal texts repeat them, so they have no keys of the text unless they are *keyed*: each lookup would
-    meet thousands.
+    It has no keys of its text unless it is *keyed*: each lookup would meet thousands of such documents.
     """
     records, keys = document.records.copy(), document.keys.copy()
-    records["flags"] |= TEMPLATE
+    records["flags"] |= EQUAL_ONLY
     if not keyed:
         keys[OWN:] = NO_KEY
         if scheme.simhash:  # each document needs a key there: the digest is near no fingerprint

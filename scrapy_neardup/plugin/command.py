@@ -57,7 +57,7 @@ class Command(ScrapyCommand):
         import click
 
         from scrapy_neardup.cli import main
-        from scrapy_neardup.cli.settings import Project
+        from scrapy_neardup.cli.parameters import Project
 
         url = click.Option(["--url"], help="Judge this page, from its download to the verdict.")
         says = "Say whether the add-on is on, and how it is set."

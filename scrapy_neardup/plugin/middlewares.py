@@ -143,7 +143,7 @@ class NearDupSpiderMiddleware(Component):
                     clear_marks(output)
                     output.meta.pop(DEFERRED_KEY, None)
                     if self.extension.budget is not None:
-                        seen = {} if page is None else page.seen
+                        seen = {} if page is None else page.link_parameters
                         leads = self.extension.budget.follows(response.url, output, seen)
                         if page is not None:
                             page.leads_on |= leads

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from .extension import NearDupExtension
     from .settings import Policy
 
-#: What a page is that is no copy, but has nothing to be kept for beside its items and links.
+#: Verdicts on pages that are no copies, but are of use only for their items and links.
 NO_TEXT_OF_ITS_OWN = ("too_short", "wall", "template", "boilerplate")
-#: Those of them whose text many pages show, so that only what their items say is a copy.
+#: Verdicts on pages whose text many pages show, so that only their items tell whether they are copies.
 SHOWN_BY_MANY = ("wall", "boilerplate")
 #: Bytes of the identifier of a story, and how many paragraphs of a page are noted.
 _SIZE, PARAGRAPHS = 12, 400
@@ -89,9 +89,9 @@ class CrawledPage:
     def __init__(self, extension: NearDupExtension) -> None:
         self.extension = extension
         self.reporter = extension.reporter
-        #: What a worker has found, or the stat of why it was not asked: "" if that is counted.
+        #: What a worker has found, or the stat that says why there is nothing; "" if that is counted already.
         self.extraction: Extraction | str = "skipped/not_examined"
-        #: Whether its request has brought an item, so that only its callback has that.
+        #: Whether its request carries an item, which would be lost if the callback were not called.
         self.carries_item = False
         self.begun = False
         #: Where the page is filed, and the URL that it declares as canonical.
@@ -102,37 +102,37 @@ class CrawledPage:
         #: The page's place in the index; None if it has none.
         self.reservation: Reservation | None = None
         self.patience = Patience(extension.config.pending_timeout)
-        #: What the page is, and the verdict that is reported once its items are known.
+        #: The kind of its verdict, and the verdict itself if it is reported only once the items are known.
         self.kind = ""
-        self.verdict: Verdict | None = None
-        #: The verdict if the page repeats a stored one, is a better version of it, or an unchanged revisit.
-        self.like: Verdict | None = None
-        #: What the first item that differs from those of the repeated pages is most like.
+        self.unreported: Verdict | None = None
+        #: The verdict if it says that the page repeats a stored one, is its better version, or is unchanged.
+        self.matched: Verdict | None = None
+        #: The stored item that is most like the first item found to differ from all those stored.
         self.differing: Closest | None = None
         #: Whether the callback has ended, how many items it has yielded, and if it asked for the page again.
         self.ended, self.yielded_items, self.asked_again = False, 0, False
-        #: What `Budget` wants to know: how the page was linked, and what is known of its own links.
+        #: For `Budget`: how this page was linked, if a link of its own leads on, and the parameters of those.
         self.link, self.leads_on = "", False
-        self.seen: dict[str, str] = {}
-        #: Whether all of its output was asked for; None: not any yet.
+        self.link_parameters: dict[str, str] = {}
+        #: Whether Scrapy has taken all output of the callback; None if it has not begun to.
         self.output_over: bool | None = None
-        #: Items passed on, and how many of them Scrapy has stored or dropped.
-        self.passed_items = self.stored_items = self.dropped_items = self.refused_items = 0
+        #: Items passed on, those of them that were stored or lost in a pipeline; and those dropped as copies.
+        self.passed_items = self.stored_items = self.lost_items = self.refused_items = 0
         self.failed = False
         #: Asks the index; None if the page is not examined.
         self._reserve: Callable[..., Verdict] | None = None
         #: The items passed on by their ``id()``, and what each says; None once it is lost.
         self._passed: dict[int, tuple[Any, Described | None]] = {}
-        #: An item of which only those that follow can tell whether it is dropped.
+        #: An item that is dropped if no other follows.
         self._held: Any = None
         self._repeated: RepeatedItems | None = None
-        #: URLs of copies that nobody was told of, each with that of the page that is kept.
+        #: URLs of copies, each with that of the page that is kept, for which no signal was sent yet.
         self._copies: list[tuple[str, str]] = []
 
     @property
-    def match(self) -> Verdict | None:
-        """The verdict because of which the page's items may be dropped."""
-        return self.like if self.like is not None and self.like.kind != "preferred" else None
+    def drop_reason(self) -> Verdict | None:
+        """The verdict for which the page's items may be dropped: `matched`, but for a better version."""
+        return self.matched if self.matched is not None and self.matched.kind != "preferred" else None
 
     # Before the callback
 
@@ -165,15 +165,15 @@ class CrawledPage:
         found = await self._if_items_agree(verdict) if self.policy == "drop_items" else verdict
         action: Action = "passed"
         if found.is_duplicate:
-            self.like, action = found, self.policy
+            self.matched, action = found, self.policy
         elif verdict.kind == "preferred":
-            self.like = verdict
+            self.matched = verdict
         elif verdict.kind == "revisit" and verdict.unchanged:
-            self.like, action = verdict, self._revisited(verdict)
+            self.matched, action = verdict, self._revisited(verdict)
         self._follow(response, found)
         mark(response, verdict, action)
         if action == "drop_items" or verdict.kind == "preferred":
-            self.verdict = verdict
+            self.unreported = verdict
         else:
             self._decided(verdict, action)
         await self.reporter.tell_page(response, verdict, action)
@@ -281,7 +281,7 @@ class CrawledPage:
         return [each for each in items if await self._passes(response, each, several=several)]
 
     async def end_output(self, response: Response) -> None:
-        """Drop the item that was held: the page has no further one, so its text decides."""
+        """Drop the item that was held, if any: it is the page's only one, so the page's text decides."""
         held, self._held = self._held, None
         if held is not None:
             await self._drop(response, held)
@@ -326,8 +326,8 @@ class CrawledPage:
         """Compare an item with those of the repeated pages; file the page beside them if it differs."""
         # Items of a copy are compared to drop them, and those of a revisit to note new ones.
         dropped = self.policy == "drop_items" and (described or self.kind not in SHOWN_BY_MANY)
-        if self.match is None or not (dropped or self.match.kind == "revisit"):
-            if self.like is not None and self._stored_items().contradicts(described):
+        if self.drop_reason is None or not (dropped or self.drop_reason.kind == "revisit"):
+            if self.matched is not None and self._stored_items().contradicts(described):
                 self._differs(self._stored_items().closest(described))
             return ""
         while True:
@@ -347,14 +347,14 @@ class CrawledPage:
     def _stored_items(self) -> RepeatedItems:
         """Return the items of the pages that this one repeats."""
         if self._repeated is None:
-            repeats = self.like.repeats() if self.like is not None and self.like.repeats is not None else []
-            self._repeated = RepeatedItems(self.extension.item_notes, repeats)
+            stored = self.matched.repeats if self.matched is not None else None
+            self._repeated = RepeatedItems(self.extension.item_notes, [] if stored is None else stored())
         return self._repeated
 
     def _differs(self, closest: Closest) -> None:
         """Note that an item says something else than the stored one that is closest: that is no copy."""
         self.differing = closest
-        if self.match is None or self.match.is_duplicate:
+        if self.drop_reason is None or self.drop_reason.is_duplicate:
             self._is_its_own()
 
     def _is_its_own(self) -> None:
@@ -382,20 +382,20 @@ class CrawledPage:
         verdict = await self._ask()
         if verdict is None or not verdict.is_duplicate:
             return False
-        self.like = verdict
-        self.verdict, self._repeated = self.verdict and verdict, None
+        self.matched = verdict
+        self.unreported, self._repeated = self.unreported and verdict, None
         return True
 
     async def _drop(self, response: Response, item: Any) -> None:
-        assert self.match is not None
+        assert self.drop_reason is not None
         self.refused_items += 1
-        await self.reporter.item_refused(response, item, self.match)
+        await self.reporter.item_refused(response, item, self.drop_reason)
 
     # Its fate
 
     def item_lost(self, item: Any, *, failed: bool) -> None:
         """Note that a pipeline has dropped *item*, or has *failed*."""
-        self.dropped_items += 1
+        self.lost_items += 1
         # If a pipeline has put another object in its place, nobody knows which one it was.
         for key in [id(item)] if id(item) in self._passed else [*self._passed]:
             self._passed[key] = (self._passed[key][0], None)
@@ -412,7 +412,7 @@ class CrawledPage:
     def is_stored(self) -> bool:
         """Whether nothing has failed or vanished, and an item is stored, or the page never had any."""
         ended = self.ended and not self.failed and self.output_over is not False
-        arrived = self.stored_items + self.dropped_items >= self.passed_items
+        arrived = self.stored_items + self.lost_items >= self.passed_items
         had_none = self.yielded_items == self.passed_items == 0 and not self.asked_again
         return ended and arrived and (self.stored_items > 0 or had_none)
 
@@ -441,7 +441,7 @@ class CrawledPage:
         if known is None or self.kind in ("", "wall"):
             return
         items_dropped = self.ended and not self.failed and self.yielded_items > self.passed_items
-        copy = self.match is not None and (self.policy == "drop_page" or items_dropped)
+        copy = self.drop_reason is not None and (self.policy == "drop_page" or items_dropped)
         if copy or self.is_stored:
             known.has_come(self.url, items=copy or self.stored_items > 0)
 
@@ -452,7 +452,7 @@ class CrawledPage:
             return
         budget.items |= self.stored_items > 0
         story, new = self.story.identifier, self.passed_items > 0
-        if self.match is not None:
+        if self.drop_reason is not None:
             new = new and self.policy == "drop_items"
         elif self.kind not in NO_TEXT_OF_ITS_OWN:
             new = True
@@ -465,15 +465,15 @@ class CrawledPage:
 
     def _report(self) -> None:
         """Report the page, once, if it is to be judged by its items."""
-        verdict, self.verdict = self.verdict, None
+        verdict, self.unreported = self.unreported, None
         if verdict is None:
             return
         action: Action = "passed" if verdict.kind == "preferred" else "drop_items"
         if verdict.kind in SHOWN_BY_MANY and self.refused_items and not self.passed_items:
-            assert self.match is not None
-            verdict = self.match
+            assert self.drop_reason is not None
+            verdict = self.drop_reason
         elif verdict.kind in SHOWN_BY_MANY:  # it has no items, or others
-            self.like, action = None, "passed"
+            self.matched, action = None, "passed"
             self._is_its_own()
         elif self.differing is not None:
             explain = partial(_told, verdict, self.differing)

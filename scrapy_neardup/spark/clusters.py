@@ -20,7 +20,7 @@ from .pairs import REPEATS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.audit.options import AuditOptions
 
     from .frames import Workspace
 

@@ -19,7 +19,7 @@ from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.audit.sources import find_sources, read_sources
 from scrapy_neardup.audit.sources.feeds import Fields, json_object
-from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Origin
+from scrapy_neardup.audit.sources.records import BrokenRecord, Origin, PageRecord
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import DIGEST, entries
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.audit.options import AuditOptions
     from scrapy_neardup.audit.sources.records import Record
     from scrapy_neardup.audit.store import Row
 
@@ -201,13 +201,13 @@ def sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Ite
 
 
 def _sign_records(
-    records: Iterable[CrawledPage | BrokenRecord], settings: AuditOptions
+    records: Iterable[PageRecord | BrokenRecord], settings: AuditOptions
 ) -> Iterator[pa.RecordBatch]:
     """Sign pages; one without a URL of its own is a problem."""
     no_url = "no URL, which tells pages apart: name its field with --url-field"
     found = (
         BrokenRecord(each.origin, no_url)
-        if isinstance(each, CrawledPage) and each.url == str(each.origin)
+        if isinstance(each, PageRecord) and each.url == str(each.origin)
         else each
         for each in records
     )

@@ -9,9 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from scrapy_neardup.audit.arrays import begins
-from scrapy_neardup.audit.clustering import judge_of, pairs_table
-from scrapy_neardup.audit.pairs import (
+from scrapy_neardup.audit.all_pairs import (
     MOST,
     SAME,
     SIBLINGS,
@@ -23,6 +21,8 @@ from scrapy_neardup.audit.pairs import (
     neighbours,
     pairs_of_values,
 )
+from scrapy_neardup.audit.arrays import begins
+from scrapy_neardup.audit.clustering import judge_of, pairs_table
 from scrapy_neardup.index.tables import BITS, NO_KEY
 from scrapy_neardup.matching.records import DIGEST
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.audit.options import AuditOptions
     from scrapy_neardup.fingerprint import Scheme
     from scrapy_neardup.index.tables import PermutedTables
 

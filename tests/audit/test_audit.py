@@ -15,9 +15,9 @@ import pytest
 
 from scrapy_neardup import ConfigurationError, Detector
 from scrapy_neardup.audit import audit, reading
+from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.output.files import FILES
 from scrapy_neardup.audit.run import opened_audit
-from scrapy_neardup.audit.settings import AuditOptions
 from scrapy_neardup.audit.sources.records import SourceUnavailable
 from scrapy_neardup.audit.store import FILE
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from scrapy_neardup import Detector
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.filter import filter_against
-from scrapy_neardup.audit.sources.records import CrawledPage, SourceUnavailable
+from scrapy_neardup.audit.sources.records import PageRecord, SourceUnavailable
 from scrapy_neardup.cli import main
 from scrapy_neardup.errors import ConfigurationError, NearDupError
 from tests.audit.corpora import text
@@ -46,7 +46,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def urls(path: Path) -> list[str]:
-    return [page.url for page in open_sources([path]) if isinstance(page, CrawledPage)]
+    return [page.url for page in open_sources([path]) if isinstance(page, PageRecord)]
 
 
 @pytest.mark.parametrize("name", ["b.jl", "b.jsonl.gz", "b.parquet", "b.warc", "b.warc.gz"])

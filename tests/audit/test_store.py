@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.audit.names import paragraph_keys
-from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, unpacked
-from scrapy_neardup.audit.sources.records import CrawledPage, Origin
+from scrapy_neardup.audit.sources.records import Origin, PageRecord
 from scrapy_neardup.audit.store import Row, Store, row_of
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint.main_text import MainText
@@ -27,7 +27,7 @@ FILER: Filer = pickle.loads(pickle.dumps(Filer(OPTIONS.fingerprinter, OPTIONS.he
 
 
 def row(url: str, fetched: float | None, place: str) -> Row:
-    return row_of(CrawledPage(url, None, None, None, fetched, Origin("feed.jl", place)), "feed.jl", "")
+    return row_of(PageRecord(url, None, None, None, fetched, Origin("feed.jl", place)), "feed.jl", "")
 
 
 def test_texts_are_filed_as_an_index_would_file_them_and_stored_as_they_were() -> None:

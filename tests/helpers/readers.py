@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup import Detector, Features, Fingerprinter
-from scrapy_neardup.audit.rules import find_rules
 from scrapy_neardup.audit.sources import mirror_url
 from scrapy_neardup.audit.sources.responses import read_head
+from scrapy_neardup.audit.url_rules import find_rules
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.parsing import ContentArea, parsed
 from scrapy_neardup.extraction.task import extract

@@ -111,7 +111,7 @@ def expected(rows: list[Row], complete: bool, renewed: float, beside: set[int], 
         row,
         filed=not same,
         replaces=[100 + place for place in own],
-        of_template=not beside and (any(not rows[place].own for place in template) or len(with_text) > 0),
+        equal_only=not beside and (any(not rows[place].own for place in template) or len(with_text) > 0),
         keyed=1 <= len(with_text) <= 3 and not near,
         unchanged=kind == "revisit" and row is not None and rows[row].exact and rows[row].near,
     )

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
 from scrapy_neardup.audit.evaluate import Document, judge_documents
-from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import LmdbIndex, MemoryIndex
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from scrapy_neardup.audit.pairs import PairJudge
+    from scrapy_neardup.audit.all_pairs import PairJudge
     from scrapy_neardup.index import Header
 
 

@@ -16,10 +16,10 @@ from scrapy_neardup.index import Documents, Header, MemoryIndex
 from scrapy_neardup.index.tables import LAYOUTS, NO_KEY, Family
 from scrapy_neardup.matching.records import (
     DIGEST,
+    EQUAL_ONLY,
     OWN,
-    TEMPLATE,
-    as_template,
     entries,
+    equal_only,
     filed_url,
     find_urls,
     fingerprinter_of,
@@ -75,8 +75,8 @@ def test_a_page_of_a_template_is_found_by_digest_and_url_alone_unless_it_is_keye
 ) -> None:
     scheme = load_scheme(name)
     header, document = filed(name, "https://a.example/1")
-    page = as_template(document, scheme, keyed=keyed)
-    assert page.records["flags"].tolist() == [TEMPLATE]
+    page = equal_only(document, scheme, keyed=keyed)
+    assert page.records["flags"].tolist() == [EQUAL_ONLY]
     assert document.records["flags"].tolist() == [0]
     own = page.keys[header.rows[OWN].start :, 0]
     if keyed:

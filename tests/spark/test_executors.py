@@ -15,8 +15,8 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'sc
 
 from scrapy_neardup import ConfigurationError, Detector
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.pairs import near_pairs
-from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.all_pairs import near_pairs
+from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.sources.records import SourceUnavailable
 from scrapy_neardup.audit.store import FILE, Store
 from scrapy_neardup.index.tables import PermutedTables

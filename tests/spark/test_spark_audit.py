@@ -25,7 +25,7 @@ from click.testing import CliRunner
 from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit import audit as audit_here
 from scrapy_neardup.audit.clustering import components
-from scrapy_neardup.audit.rules import by_site, read_pages
+from scrapy_neardup.audit.url_rules import by_site, read_pages
 from scrapy_neardup.cli import main
 from tests.audit.corpora import edited, feed, template, text
 from tests.audit.sources.archives import http, record, write_warc

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.audit.options import AuditOptions
 
 FILES = (
     "pages.jsonl", "clusters.jsonl", "pairs.jsonl", "problems.jsonl", "summary.json", "drop.txt",

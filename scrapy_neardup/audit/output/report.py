@@ -25,7 +25,7 @@ from markupsafe import Markup
 
 from scrapy_neardup.audit.arrays import places
 from scrapy_neardup.audit.model import NO_DISTANCE, clustered
-from scrapy_neardup.audit.rules import LEAST_PRECISION, find_rules
+from scrapy_neardup.audit.url_rules import LEAST_PRECISION, find_rules
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import split_url
 

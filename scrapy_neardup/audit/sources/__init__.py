@@ -19,8 +19,8 @@ from .feeds import read_json, read_json_lines, read_parquet
 from .records import (
     MAX_PROBLEMS,
     BrokenRecord,
-    CrawledPage,
     Origin,
+    PageRecord,
     Record,
     Skipped,
     SourceUnavailable,
@@ -33,7 +33,7 @@ from .responses import is_cache, looks_like_html, read_cache, read_warc
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.audit.options import AuditOptions
 
 #: For kinds that need one: the module, and the extra that brings it.
 _EXTRAS = {"parquet": ("pyarrow", "parquet"), "warc": ("fastwarc", "warc")}
@@ -174,7 +174,7 @@ def _page(path: Path, origin: Origin, folder: Path, base_url: str | None) -> Rec
     if not body.strip() or is_binary(body):
         return Skipped(origin, "not_html" if body.strip() else "empty")
     url = mirror_url(path, folder, base_url) or Path(os.path.abspath(path)).as_uri()  # noqa: PTH100
-    return CrawledPage(url, None, body, None, None, origin)
+    return PageRecord(url, None, body, None, None, origin)
 
 
 def mirror_url(path: Path, folder: Path, base_url: str | None) -> str | None:

@@ -16,8 +16,8 @@ from .records import (
     MAX_RECORD,
     MAX_URL,
     BrokenRecord,
-    CrawledPage,
     Origin,
+    PageRecord,
     Stream,
     clean,
     seconds,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.audit.options import AuditOptions
 
     from .records import Record
 
@@ -78,7 +78,7 @@ class Fields:
         self._url_field = settings.url_field
         self._plan = lru_cache(maxsize=1000)(self._planned)
 
-    def page(self, item: Mapping[str, Any] | str, origin: Origin) -> CrawledPage | BrokenRecord:
+    def page(self, item: Mapping[str, Any] | str, origin: Origin) -> PageRecord | BrokenRecord:
         """Make a page of *item*; its URL is its origin where it has none, unless the field was named.
 
         A str tells what is wrong with a broken one.
@@ -104,11 +104,11 @@ class Fields:
         if isinstance(content, str) and (name in plan["html"] or is_html(content)):
             content, kind = content.encode(), "text/html; charset=utf-8"
         if isinstance(content, bytes):
-            return CrawledPage(url, None, content, kind, fetched, origin, note=note_of(item, without))
+            return PageRecord(url, None, content, kind, fetched, origin, note=note_of(item, without))
         titles = (_content(_get(item, name)) for name in plan["title"])
         title = next((title for title in titles if isinstance(title, str)), "")
         note = note_of(item, without | {*plan["title"]})  # titles are compared by the rules of names
-        return CrawledPage(url, content, None, None, fetched, origin, title=title, note=note)
+        return PageRecord(url, content, None, None, fetched, origin, title=title, note=note)
 
     def any_text(self, names: Iterable[str]) -> bool:
         """Tell whether a field of these *names* may hold text."""
@@ -181,7 +181,7 @@ def _reader(
         stream, fields = Stream(path), Fields(settings)
         for number, found in split(stream):
             page = fields.page(found, Origin(label, f"{place} {number}"))
-            if isinstance(page, CrawledPage):
+            if isinstance(page, PageRecord):
                 stream.barren = 0
             yield page
 

@@ -61,7 +61,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class CrawledPage:
+class PageRecord:
     """One document: a text, the HTML that it is to be extracted from, or a revisit, which has neither."""
 
     #: The origin, for a document that has no URL.
@@ -106,7 +106,7 @@ class Skipped:
     reason: str
 
 
-Record: TypeAlias = CrawledPage | BrokenRecord | Skipped
+Record: TypeAlias = PageRecord | BrokenRecord | Skipped
 
 
 class Stream:

@@ -27,8 +27,8 @@ from .records import (
     MAX_RECORD,
     MAX_URL,
     BrokenRecord,
-    CrawledPage,
     Origin,
+    PageRecord,
     Skipped,
     Unreadable,
     clean,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from fastwarc import WarcRecord
 
-    from scrapy_neardup.audit.settings import AuditOptions
+    from scrapy_neardup.audit.options import AuditOptions
 
     from .records import Record
 
@@ -131,7 +131,7 @@ def page_of_record(record: WarcRecord, origin: Origin) -> Record | None:
         return BrokenRecord(origin, f"its URL has {len(url)} characters")
     fetched = seconds(record.headers.get("WARC-Date"))
     if kind == Type.conversion:
-        return CrawledPage(url, block.decode("utf-8", "replace"), None, None, fetched, origin)
+        return PageRecord(url, block.decode("utf-8", "replace"), None, None, fetched, origin)
     if kind == Type.revisit:
         return _revisit(record, url, status, headers.get("content-type"), fetched, origin)
     if not status:
@@ -165,7 +165,7 @@ def _revisit(
         return Skipped(origin, reason)
     if refers_to is not None:
         refers_to = clean(refers_to).strip("<>")
-    page = CrawledPage(url, None, None, content_type, fetched, origin, digest)
+    page = PageRecord(url, None, None, content_type, fetched, origin, digest)
     return replace(page, refers_digest=digest, refers_url=refers_to)
 
 
@@ -270,7 +270,7 @@ def page_of_response(
     if len(url) > MAX_URL:
         return BrokenRecord(origin, f"the URL has {len(url)} characters")
     noindex = header_forbids(headers.get("x-robots-tag", ""))
-    return CrawledPage(url, None, body, content_type, fetched, origin, digest, noindex)
+    return PageRecord(url, None, body, content_type, fetched, origin, digest, noindex)
 
 
 def _omission(url: str, status: int, content_type: str | None) -> str | None:

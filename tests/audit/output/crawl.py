@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.audit.model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS, Audit, Input
-from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.options import AuditOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

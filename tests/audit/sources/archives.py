@@ -6,7 +6,7 @@ import gzip
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.sources import find_sources, read_sources
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from scrapy.extensions.httpcache import FilesystemCacheStorage
 from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 
-from scrapy_neardup.audit.sources.records import BrokenRecord, CrawledPage, Skipped
+from scrapy_neardup.audit.sources.records import BrokenRecord, PageRecord, Skipped
 
 from .archives import open_sources
 
@@ -30,7 +30,7 @@ class Contents:
     """What sources gave, by type."""
 
     records: list[Any]
-    pages = property(lambda self: self._of(CrawledPage))
+    pages = property(lambda self: self._of(PageRecord))
     problems = property(lambda self: self._of(BrokenRecord))
     skipped = property(lambda self: self._of(Skipped))
     urls = property(lambda self: [page.url for page in self.pages])

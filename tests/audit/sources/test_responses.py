@@ -12,8 +12,8 @@ import pytest
 
 from scrapy_neardup.audit.sources.records import (
     BrokenRecord,
-    CrawledPage,
     Origin,
+    PageRecord,
     Skipped,
     Unreadable,
 )  # fmt: skip
@@ -97,7 +97,7 @@ def test_what_is_a_page(
     headers = {} if content_type is None else {"content-type": content_type}
     record = page_of_response(url, status, headers, body, 5.0, Origin("x"))
     if reason is None:
-        assert record == CrawledPage(url, None, body, content_type, 5.0, Origin("x"))
+        assert record == PageRecord(url, None, body, content_type, 5.0, Origin("x"))
     else:
         assert record == Skipped(Origin("x"), reason)  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.audit.sources.records import CrawledPage
+from scrapy_neardup.audit.sources.records import PageRecord
 
 from .archives import http, open_sources, record, write_warc
 
@@ -158,7 +158,7 @@ def test_resources_and_texts_are_pages(tmp_path: Path) -> None:
             record("conversion", "http://a/text", "Wörter".encode(), Content_Type="text/plain"),
         ],
     )
-    found = [each for each in open_sources([tmp_path / "a.warc.gz"]) if isinstance(each, CrawledPage)]
+    found = [each for each in open_sources([tmp_path / "a.warc.gz"]) if isinstance(each, PageRecord)]
     assert [(page.url, page.body, page.text) for page in found] == [
         ("http://a/", html, None), ("http://a/text", None, "Wörter"),
     ]  # fmt: skip

@@ -15,7 +15,7 @@ from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.rules import by_site, differ, find_rules, for_discarder, normalised
+from scrapy_neardup.audit.url_rules import by_site, differ, find_rules, for_discarder, normalised
 from scrapy_neardup.cli import main
 from scrapy_neardup.plugin.settings import plain_url, read_rules
 

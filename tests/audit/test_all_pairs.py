@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit import pairs as module
-from scrapy_neardup.audit.evaluate import Document, judge_documents
-from scrapy_neardup.audit.pairs import (
+from scrapy_neardup.audit import all_pairs as module
+from scrapy_neardup.audit.all_pairs import (
     SIBLINGS,
     Groups,
     choose_layout,
@@ -25,7 +24,8 @@ from scrapy_neardup.audit.pairs import (
     most_alike,
     near_pairs,
 )  # fmt: skip
-from scrapy_neardup.audit.settings import AuditOptions
+from scrapy_neardup.audit.evaluate import Document, judge_documents
+from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.fingerprint import SCHEMES
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index.tables import NO_KEY, PermutedTables
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from scrapy_neardup.audit.pairs import PairJudge
+    from scrapy_neardup.audit.all_pairs import PairJudge
 
 MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 
