@@ -43,8 +43,7 @@ __all__ = [
     "simhash",
 ]
 
-# The core needs no Scrapy, processes that extract need no index, and a command line that is interrupted at
-# once has not begun to import the rest.
+# The core needs no Scrapy, extracting processes need no index, and commands should answer Ctrl-C at once.
 _find = importing_late(
     __name__,
     {

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from .index import Index
-    from .index.protocol import Documents, Found, Reservation
+    from .index.pending import Reservation
+    from .index.protocol import Documents, Found
     from .matching.matcher import Candidates
 
 
@@ -75,8 +76,7 @@ class Detector:
         self.min_tokens = min_tokens
         self.window = window
         self.fingerprinter = fingerprinter_of(index.header, self.matcher.scheme)
-        # To read the list of public suffixes takes too long for an event loop. If a package is missing, this
-        # shows here and not with the first page.
+        # Reading the public suffixes would hold up an event loop; and a missing package shows here, at once.
         entries([self.signature("a")], ["https://example.com/"], index.header, scope="any")
         self._clock = clock
         #: What was learned of texts that many sites, or many pages of one, have.
@@ -167,10 +167,9 @@ class Detector:
         Such documents are unique ones, for example, and revisits whose text has changed. A pending document
         is found by others at once; the `Verdict.pending` of those that match it is its handle.
 
-        It is stored *beside* the documents with these URLs and notes although it may repeat them: the items
-        of their pages differ. With *keep_fragment* the fragment is part of the URL. A near-duplicate of a
-        page is ``preferred`` if *named_by* says of its URL and note that it names this one as its better
-        version.
+        of their pages differ. With *keep_fragment* the fragment is part of the URL. A near-duplicate is found
+        ``preferred`` if *named_by* tells, by URL and note of a stored page, that this is its better version.
+        ``preferred`` if *named_by* tells, by URL and note of a stored page, that this is its better version.
         """
         case = self._case(document, url, scope, keep_fragment=keep_fragment)
         case.counted, case.beside, case.named_by = True, beside, named_by

@@ -167,8 +167,7 @@ class DetectionOptions:
     min_tokens: int = field(default=40, metadata=parsed(whole_number, 0, 1_000_000))
     #: The name or import path of the extractor, which finds the main text of a page.
     extractor: str = field(default="segment", metadata=parsed(_extractor))
-    #: CSS selectors of the parts of a page in which that looks, all if there are none; and of those in which
-    #: it does not.
+    #: CSS selectors of the parts of a page that count (all if there are none), and of parts that do not.
     include_area: tuple[str, ...] = field(default=(), metadata=parsed(_selectors))
     exclude_area: tuple[str, ...] = field(default=(), metadata=parsed(_selectors))
     #: Worker processes; 0: one for each usable processor.

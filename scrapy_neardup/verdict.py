@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .index.protocol import Pending, Reservation
+    from .index.pending import Pending, Reservation
 
 #: What each means is in docs/glossary.md. ``items_differ`` is said by a crawl alone.
 Kind = Literal[

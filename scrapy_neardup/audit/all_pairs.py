@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 #: Up to so many documents with the same key, or with the same fingerprint, are all compared with each other.
 MOST, SAME = 64, 8
-#: How many pairs of a page with others of its template are kept, those that are most alike. Further ones
-#: would say nothing new.
+#: How many pairs of a page with others of its template are kept: those that are most alike.
 SIBLINGS = 8
 #: How many pairs are made, and how many are judged, at a time; how many keys are compared at a time; how many
 #: pairs wait until those of templates that are not kept go.

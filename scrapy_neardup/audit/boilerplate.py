@@ -14,7 +14,8 @@ from scrapy_neardup.matching.records import entries
 from scrapy_neardup.matching.sites import split_url
 
 from .arrays import text_places
-from .names import TITLES, name_pages, paragraph_keys, widespread, without_paragraphs
+from .names import TITLES, name_pages
+from .paragraphs import paragraph_keys, widespread, without_paragraphs
 from .signing import spread
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Page
-from scrapy_neardup.extraction.parsing import decode, is_binary, is_noise
+from scrapy_neardup.extraction.decoding import decode, is_binary, is_noise
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.matching.records import entries, filed_url
 

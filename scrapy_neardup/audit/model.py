@@ -75,8 +75,7 @@ class Audit:
     #: k clusters, the largest first, as `CLUSTERS`: the row of the canonical page, and how many pages.
     clusters: NDArray[Any]
     #: m pairs that were compared, as `PAIRS`: rows of pages, bits, 0 to 1, and the kind. ``exact``, ``near``:
-    #: one repeats the other; ``part``: it contains it, and much else; ``template``: they differ in numbers,
-    #: title or short lines.
+    #: one repeats the other; ``part``: has it and much else; ``template``: numbers, title or lines differ.
     pairs: NDArray[Any]
     settings: AuditOptions
     #: What was read, with the number of pages of each.

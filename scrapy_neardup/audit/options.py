@@ -29,11 +29,9 @@ class AuditOptions(DetectionOptions):
 
     #: Least estimated similarity of near-duplicates, 0 to 1, beside what the rules ask.
     min_similarity: float = 0.0
-    #: Seed of the hashes, 0 to 2³² - 1. None draws one, so that nobody can craft a page that looks like
-    #: another's.
+    #: Seed of the hashes, 0 to 2³² - 1. None draws one, so that nobody can craft a page that matches another.
     seed: int | None = None
-    #: Which page of a cluster is canonical: preferred hosts, and preferred patterns of URLs, with * for
-    #: anything; see `canonical_ranks`.
+    #: Hosts and patterns of URLs (* for anything) whose pages are preferred as canonical: `canonical_ranks`.
     hosts: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     #: Least similarity to its canonical page of a near-duplicate that is listed in drop.txt, 0 to 1.

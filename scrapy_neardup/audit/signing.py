@@ -23,7 +23,7 @@ from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.options import processors
 
-from .names import paragraph_keys
+from .paragraphs import paragraph_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit.sources.records import Origin
 
-#: Control, format (it can reverse the order of the text), surrogate, and the separators of lines and
-#: paragraphs.
+#: Control, format (may reverse the text), surrogate, and the separators of lines and paragraphs.
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 #: Exit status of a command that could not read some of its input.
 INCOMPLETE = 3

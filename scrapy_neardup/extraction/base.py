@@ -24,8 +24,7 @@ Reason = Literal["no_text", "not_text", "timeout", "crash", "memory", "failed"]
 class Extractor(Protocol):
     """Main text of an HTML page: paragraphs, one a line, perhaps as a `MainText`; None or "" if it has none.
 
-    The answer must depend on nothing but the page: of two with the same body one is extracted, whatever the
-    URLs.
+    The answer must depend on the page alone: of two with the same body only one is extracted.
     """
 
     @property

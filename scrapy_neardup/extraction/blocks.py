@@ -123,8 +123,7 @@ class Layout:
         self._linked = 0
         #: Where the last link leads that was met, and that of the text that is being gathered.
         self._link = self._href = ""
-        #: Open elements that are blocks: name, region, number of the outermost element that makes the region,
-        #: number of the element.
+        #: Open block elements: name, region, numbers of the outermost element of that region and of this one.
         self._path: list[tuple[str, Region, int, int]] = []
         self._links = self._preformatted = 0
         headlines = itertools.islice(body.iter("h1"), _HEADLINES)

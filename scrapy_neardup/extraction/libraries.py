@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 _IDENTITY = "sentences 4"
 
-# All in letters, see `length`. Of all visible text, which has all of the page's boilerplate, only paragraphs
-# of this length count.
+# All in letters, see `length`. Of all visible text, with its boilerplate, only such paragraphs count.
 _VISIBLE_PARAGRAPH = 100
 # With fewer in all the extractor may have missed the article.
 _MISSED = 300
@@ -118,8 +117,7 @@ def _sentences(text: str, least: int = SENTENCE) -> tuple[list[str], int]:
 class Trafilatura:
     """The sentences of the article, without the comments, as Trafilatura's own rules find it.
 
-    Its fallbacks (``fast=False``) let two copies of a text differ more often. Never with ``deduplicate``: its
-    answers would depend on the pages that went before.
+    Its fallbacks (``fast=False``) let copies differ more often; ``deduplicate`` depends on the pages before.
     """
 
     def __init__(self) -> None:

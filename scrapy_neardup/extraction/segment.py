@@ -1,8 +1,7 @@
 """Main text by segmentation, the default: the run of a page's blocks that is most of all its article.
 
 Pasternack and Roth, "Extracting Article Text from the Web with Maximum Subsequence Segmentation" (WWW 2009):
-every block of the page has a score, paragraphs above zero, all else below, and the article is the run of
-neighbours with the greatest sum.
+each block has a score, paragraphs above zero, all else below; the article is the run with the greatest sum.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ _MOST = 600
 _BEFORE_HEADLINE = 0.4
 _BEHIND_HEADLINE = 2.0
 _DECAY = 1500
-#: What other blocks cost: what stands in a region; links; headings; lines of tables, lists and
-#: paragraphs; other lines.
+#: What other blocks cost: those in a region; links; headings; lines of tables, lists, paragraphs; others.
 _COST_AROUND, _COST_LINK, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 10, 15, 25
 #: A short sentence of at least so many letters costs nothing, half of them count (derived_syndication, 2).
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
@@ -121,8 +119,7 @@ class Segment:
     ) -> MainText | None:
         """Return what Trafilatura finds on a page without an article, if there is more than menu and foot.
 
-        Of a letter, and of a page of many elements, it is its own lines. *details* may be all that tells the
-        page from others.
+        On a letter, and on a page of many elements, it is their own lines. *details* may tell pages apart.
         """
         own = [block.text for block in _free(blocks)]
         around = {block.text for block in blocks if block.region}.difference(own)

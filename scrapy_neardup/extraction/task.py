@@ -23,14 +23,12 @@ from typing import TYPE_CHECKING
 from scrapy_neardup.fingerprint.main_text import MainText, length, main_text
 
 from .base import Extraction, Page
+from .decoding import decode, is_binary, is_noise
 from .libraries import load_extractor, visible_text
 from .parsing import (
     ContentArea,
     canonical_of,
-    decode,
     in_one_document,
-    is_binary,
-    is_noise,
     parsed,
     parsed_whole,
     remove_hidden,
@@ -52,8 +50,7 @@ MAX_PAGES = 5000
 ORPHAN_GRACE = 1.0
 #: With fewer letters nothing was hidden but the text itself, which scripts are to show.
 _LITTLE = 200
-#: Processed by the server, so that not every worker has to set up what the first pages need: an article, and
-#: a page of a few lines.
+#: An article and a page of a few lines, processed by the server, so that each worker finds all set up.
 _FIRST = [
     Page(b"<p>The council agreed to a plan for the harbour, to be finished in 3 years.</p>" * times, "", None)
     for times in (9, 1)
@@ -175,8 +172,7 @@ def extract(
 def _text(extractor: Extractor, html: str, url: str, area: ContentArea) -> tuple[MainText, str, bool, bool]:
     """Extract the text of what *area* shows; of all that it holds, if next to nothing else is left.
 
-    Also returns what the page links as canonical, whether it nests too deeply for that, and whether readers
-    may not see the text.
+    Also returns its canonical link, whether it nests too deeply for that, and whether the text may be hidden.
     """
     root, is_whole = parsed_whole(html)
     if not is_whole:

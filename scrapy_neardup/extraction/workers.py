@@ -192,8 +192,7 @@ class Workers:
 
     A thread drives each process, one page at a time: whatever happens to a process happens to one page, and
     the next page gets a new process. Where a limit on threads allows fewer of them, there are fewer. A body
-    seen before, byte for byte with the same Content-Type, is answered from memory. A *server* forks the
-    worker processes.
+    seen before, byte for byte with the same Content-Type, is answered from memory. *server* forks workers.
     """
 
     def __init__(

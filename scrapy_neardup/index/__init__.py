@@ -1,7 +1,7 @@
 """Where documents are filed: sorted tables of their keys, their records and their URLs.
 
-Read `protocol` first: what an index does. `tables` says how keys are filed, `search` how they are found.
-`memory`, `lmdb` and `redis` are the back-ends.
+Read `protocol` first: what an index does. `pending` has documents that are not stored yet, `tables` says how
+keys are filed, `search` how they are found. `memory`, `lmdb` and `redis` are the back-ends.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
 
-from .protocol import Documents, Found, Reservation, Stored
+from .pending import Reservation
+from .protocol import Documents, Found, Stored
 from .search import Matches, closest, most_shared, put_together, search_all
 
 if TYPE_CHECKING:

@@ -46,8 +46,7 @@ _PAGES, _DRAWN, _SHOWN, _COMPARED, _DEPTH = 3, 1000, 1 << 14, 1000, 8
 #: Fields in which case says nothing, and the name of the site may stand behind a title, after a separator.
 _TITLE, _SEPARATOR = re.compile(r"title|head(line|ing)|^name$", re.IGNORECASE), re.compile(r" *(?:[|·]|::) *")
 _NUMBER = re.compile(r"\d+")
-#: A number: its sign, digits in groups or at most seven in a row, since more are dates and identifiers, and
-#: decimals; or these alone.
+#: A number: sign, digits in groups or at most seven in a row (more are dates, identifiers), and decimals.
 _AMOUNT = re.compile(
     r"(?<!\d)([-\u2212\u2013]?)(?:([1-9]\d{0,2}([.,'’٬ ])(?:\d{2,3}\3)*\d{3}|\d{1,7})(?:[.,٫](\d+))?"
     r"|(?<!\w)[.,٫](\d+))(?!\d)"
@@ -56,8 +55,7 @@ _AMOUNT = re.compile(
 #: characters; and no name that says by what a site knows it.
 _LETTERS, _BRIEF, _ID = 3, 40, re.compile(r"(?:^|[^a-z])id$|I[dD]$")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S+\.[a-z0-9]{2,5}", re.IGNORECASE)
-#: What may be an identifier of a session or a visit, which is longer than the number of an article; and how
-#: many runs of letters or digits that has.
+#: What may be an identifier of a session, longer than the number of an article; how many runs it has.
 _IDENTIFIER = re.compile(r"[0-9a-z]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _RUN, _RUNS = re.compile(r"\d+|[a-z]+", re.IGNORECASE), 4
 #: The keys of what this package says of a page; fields of that begin with its name.
@@ -85,8 +83,7 @@ class ItemNotes:
     """Describes the items of one spider, and tells which say the same.
 
     Fields that are *ignored* never count. Neither do URLs, the moment of crawling, the marks of this package,
-    and fields that were seen to change from one URL of a page to the next, such as identifiers
-    of a session: see `learn`.
+    and fields that change from one URL of a page to the next, such as identifiers of a session: see `learn`.
     """
 
     ignored: Collection[str] = ()

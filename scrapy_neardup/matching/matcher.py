@@ -132,8 +132,7 @@ class Matcher:
     ) -> Judgement:
         """Compare documents pair by pair by their records: [n], or [] for one document in all pairs.
 
-        *exact* (bool[n]) says which pairs have equal texts, *shared* (int[n]) how many of the further keys of
-        the scheme each pair has in common.
+        *exact* (bool[n]): which pairs have equal texts; *shared* (int[n]): how many keys each has in common.
         """
         one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
         visible = (stored["flags"] & HIDDEN == 0) | one_site  # what no reader sees takes nothing elsewhere

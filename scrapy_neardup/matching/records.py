@@ -45,9 +45,8 @@ RECORD = (
     ("figures", f"({FIGURES},)<u2"),
     ("words", f"({WORDS},)<u2"),
 )
-#: Flags of a record: only equal texts repeat the document, as one of many pages of a template; the tokens of
-#: most of its text are two characters long, or four; readers do not see the text, so that nothing on another
-#: site repeats it.
+#: Flags of a record: only equal texts repeat the document; the tokens of most of its text are two characters
+#: long, or four; readers do not see the text, so that nothing on another site repeats it.
 EQUAL_ONLY, HALVES, QUARTERS, HIDDEN = 1, 4, 8, 16
 _CHARACTERS = {1: 0, 2: HALVES, 4: QUARTERS}
 #: The fields of a record from the fingerprint to the flags, as bytes.
@@ -76,8 +75,7 @@ def scheme_of(
 ) -> Scheme:
     """Return the scheme that an index was made with.
 
-    Raises `ConfigurationError` for a *distance* that its tables cannot find, and `IndexMismatch` for bare
-    fingerprints and unknown schemes.
+    Raises `ConfigurationError` for a *distance* beyond its tables, `IndexMismatch` without a known scheme.
     """
     require_pages(header)
     tables = next((len(each.tables) for each in header.families[OWN:] if each.tables != EQUAL), TABLES)

@@ -1,7 +1,6 @@
 """The rules: two texts are alike by one of `likenesses`, and the new one repeats the stored by all `demands`.
 
-Each number names what pays on it in docs/quality.md: a set, a label and a column, or a test of pages that
-were lost. J is the Jaccard similarity.
+Each number (J: a Jaccard similarity) names what it is for: a set and a label of docs/quality.md, or a test.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ BRIEF, BRIEF_JACCARD = 0.86, 0.45
 #: Pages of two sites are of no common template, and copies bring the boilerplate of their site along. This J
 #: is enough, of a short text at most so much less than on one site (derived_syndication, 2).
 ELSEWHERE, ELSEWHERE_REBATE = 0.5, 0.1
-#: Or this containment with this J, and less if their titles have the same words, at least so many
-#: (derived_syndication_multi, 2).
+#: Or this containment with this J; less if so many words of titles are equal (derived_syndication_multi, 2).
 ELSEWHERE_CONTAINED, ELSEWHERE_JACCARD = 0.75, 0.25
 TITLED_CONTAINED, TITLED = 0.6, 4
 #: A text of so many tokens may have one number substituted, rounded, and twice as many if it is contained
@@ -54,8 +52,7 @@ SHORTER, SHORTER_TITLED = 0.52, 0.4
 LISTS, BEYOND_CHANCE, BEYOND_CHANCE_RUNS = 0.85, 0.15, 20
 #: Words of a run: a shingle.
 _RUN = 5
-#: What share of the runs that its values allow a list of random values has, and what share of its own runs is
-#: distinct then.
+#: For random lists: which share of all possible runs they hold, and which share of their own is distinct.
 _HELD = np.linspace(0.001, 0.999, 999)
 _SHARES = -_HELD / np.log1p(-_HELD)
 

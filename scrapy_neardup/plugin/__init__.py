@@ -2,15 +2,14 @@
 
 `scrapy_neardup.Addon` switches on four components of a crawler. The extension owns what they share: settings,
 index, worker processes. The downloader middleware has the main text of each page extracted and fingerprinted,
-the spider middleware has it judged, see `page.CrawledPage`.
-The pipeline compares items by the text of fields.
+the spider middleware has it judged, see `page.CrawledPage`. The pipeline compares the texts of items.
 """
 
 from __future__ import annotations
 
 from .extension import NearDupExtension
+from .marks import NearDuplicateItem, NearDuplicatePage
 from .middlewares import NearDupDownloaderMiddleware, NearDupSpiderMiddleware
-from .outcome import NearDuplicateItem, NearDuplicatePage
 from .pipeline import NearDupPipeline
 
 __all__ = [

@@ -17,7 +17,7 @@ from scrapy_neardup.addon import Addon
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.extraction import load_extractor
 
-from .outcome import MATCH_KEY, VERDICT_KEY
+from .marks import MATCH_KEY, VERDICT_KEY
 from .page import CrawledPage
 from .settings import CrawlOptions, is_enabled
 

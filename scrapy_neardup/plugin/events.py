@@ -18,7 +18,7 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import host_of
 
 from . import signals
-from .outcome import NearDuplicateItem, describe, policy_of
+from .marks import NearDuplicateItem, describe, policy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

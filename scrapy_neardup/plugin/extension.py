@@ -41,8 +41,7 @@ _emptied: set[str] = set()
 class NearDupExtension:
     """Opens the index and starts the worker processes when a crawl begins, and closes both when it ends.
 
-    An error at start-up stops the crawl before its first request. After that the page passes, and a stat
-    counts why.
+    An error at start-up stops the crawl before its first request. After that, pages pass and stats say why.
     """
 
     #: How long the last fingerprints may take to reach the disk when the crawl ends.

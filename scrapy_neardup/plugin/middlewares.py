@@ -22,7 +22,7 @@ from scrapy_neardup.matching.sites import site_key
 from .budget import DEFERRED_KEY, SkippedRequest
 from .eventloop import result_of, wait_done
 from .extension import Component
-from .outcome import NearDuplicateItem, NearDuplicatePage, clear_marks
+from .marks import NearDuplicateItem, NearDuplicatePage, clear_marks
 from .page import CrawledPage
 from .responses import carries_item, is_for_spider, skip_reason
 

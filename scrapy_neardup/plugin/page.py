@@ -17,7 +17,7 @@ from scrapy_neardup.matching.items import Difference, RepeatedItems, behind_item
 from scrapy_neardup.matching.sites import site_key
 
 from .budget import LINK_KEY
-from .outcome import CHANGED_KEY, NearDuplicatePage, clear_marks, mark, put
+from .marks import CHANGED_KEY, NearDuplicatePage, clear_marks, mark, put
 from .reservations import Patience
 from .responses import asks_again, browser_page, declared_canonical, page_url
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.extraction import Extraction
     from scrapy_neardup.fingerprint.signature import Signature
-    from scrapy_neardup.index.protocol import Reservation
+    from scrapy_neardup.index.pending import Reservation
     from scrapy_neardup.matching.items import Closest, Described
     from scrapy_neardup.verdict import Verdict
 

@@ -14,7 +14,7 @@ from scrapy_neardup.matching.items import fields_of
 from scrapy_neardup.matching.records import filed_url
 
 from .extension import Component
-from .outcome import MATCH_KEY, NearDuplicateItem, match_of, put
+from .marks import MATCH_KEY, NearDuplicateItem, match_of, put
 from .reservations import Patience
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_neardup.index.protocol import Reservation
+    from scrapy_neardup.index.pending import Reservation
     from scrapy_neardup.verdict import Verdict
 
     from .events import Action

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_neardup.index.protocol import Pending, Reservation
+    from scrapy_neardup.index.pending import Pending, Reservation
     from scrapy_neardup.verdict import Verdict
 
     from .events import EventReporter
@@ -137,8 +137,7 @@ class Reservations:
     def when_done(self, request: Request, function: Callable[[], None]) -> None:
         """Call *function*, which must not raise, when Scrapy is done with the response to *request*.
 
-        No signal tells, nor do counts of items, which middlewares may drop or add: so this looks at the
-        requests that Scrapy works on, again and again.
+        No signal tells, and middlewares add or drop items, so this polls the requests that Scrapy works on.
         """
         if not self._waiting:
             call_later(_POLL_SECONDS, self._call_done)

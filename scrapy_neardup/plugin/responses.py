@@ -9,7 +9,7 @@ from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 from w3lib.url import safe_url_string
 
-from scrapy_neardup.extraction.parsing import is_html_type
+from scrapy_neardup.extraction.decoding import is_html_type
 from scrapy_neardup.matching.items import fields_of
 
 from .settings import rule_for

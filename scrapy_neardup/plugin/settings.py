@@ -51,8 +51,7 @@ SCOPES: dict[str, Scope] = {
     "host": lambda url, spider: host_of(url),
 }
 
-#: Seconds of processor time after which the search of a URL for all patterns is given up: a pattern is the
-#: user's, but a URL is anybody's.
+#: Processor seconds after which a URL is no longer matched with patterns: URLs may be made to take long.
 SEARCH_SECONDS = 0.02
 _RULES = (
     "set it to a list of rules such as {'url': a regular expression, 'policy': a policy or False, "

@@ -6,9 +6,8 @@ from __future__ import annotations
 #: Sent before the page's callback is called.
 page_duplicate = object()
 
-#: ``handler(response, verdict, policy, spider)``: a page whose URL is stored already comes again. The policy
-#: says what becomes of it: ``keep``, ``drop_items`` or ``drop_page``. Sent before the page's callback is
-#: called.
+#: ``handler(response, verdict, policy, spider)``: a page whose URL is stored already comes again; the policy
+#: is ``keep``, ``drop_items`` or ``drop_page``. Sent before the page's callback is called.
 page_revisited = object()
 
 #: ``handler(url, host, kept, story, seen, spider)``: *url* shows what the page at *kept* has, whose item is

@@ -132,8 +132,7 @@ def summarise(
 def start_session(master: str | None) -> SparkSession:
     """Return a session on *master*; the one that this process has stays as it is.
 
-    None stands for the master that Spark is set up for, or else for all processors of this machine. Raises
-    `DependencyUnavailable`.
+    None: the one that Spark is set up for, or all processors here. Raises `DependencyUnavailable`.
     """
     builder = SparkSession.builder.appName("scrapy-neardup audit")
     if master is None and not _SET_UP & {*os.environ}:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_neardup.audit.names import paragraph_keys, widespread, without_paragraphs
+from scrapy_neardup.audit.paragraphs import paragraph_keys, widespread, without_paragraphs
 
 LONG = (
     "It is a long paragraph of some twenty words or more, which an editor has put on every page of this site."

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from scrapy_neardup.audit.names import paragraph_keys
 from scrapy_neardup.audit.options import AuditOptions
+from scrapy_neardup.audit.paragraphs import paragraph_keys
 from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, unpacked
 from scrapy_neardup.audit.sources.records import Origin, PageRecord
 from scrapy_neardup.audit.store import Row, Store, row_of

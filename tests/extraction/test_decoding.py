@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.sources.responses import read_head
-from scrapy_neardup.extraction.parsing import decode, detect, is_binary
+from scrapy_neardup.extraction.decoding import decode, detect, is_binary
 
 from .hostile import CHINESE, ENGLISH, FRENCH, RUSSIAN, article
 

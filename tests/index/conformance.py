@@ -27,7 +27,8 @@ from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from scrapy_neardup.index.protocol import Found, Index, Pending, Reservation
+    from scrapy_neardup.index.pending import Pending, Reservation
+    from scrapy_neardup.index.protocol import Found, Index
 
 #: How the indexes under test are made: a fingerprint, a hash of the URL, and three further keys a document.
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL), Family(EQUAL, 3)), (("time", "<u4"), ("tag", "<u8")))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index.protocol import Lease, LeasedDocument, Leases, Reservation
+from scrapy_neardup.index.pending import Lease, LeasedDocument, Leases, Reservation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_neardup.index.protocol import Pending
+    from scrapy_neardup.index.pending import Pending
 
 
 class Store:

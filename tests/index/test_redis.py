@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy_neardup.index import Index
-    from scrapy_neardup.index.protocol import Reservation
+    from scrapy_neardup.index.pending import Reservation
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,8 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_neardup.index.protocol import Found, Reservation, Stored
+from scrapy_neardup.index.pending import Reservation
+from scrapy_neardup.index.protocol import Found, Stored
 from scrapy_neardup.matching.matcher import Candidates, Decision, Judgement, decide
 from tests.examples import examples
 

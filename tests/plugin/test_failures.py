@@ -10,7 +10,7 @@ import pytest
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.extraction import Extraction, Workers
 from scrapy_neardup.extraction.fair_queue import STRIKES
-from scrapy_neardup.index.protocol import Reservation
+from scrapy_neardup.index.pending import Reservation
 from scrapy_neardup.matching.items import ItemNotes
 from scrapy_neardup.plugin import (
     NearDupDownloaderMiddleware,

@@ -8,7 +8,7 @@ from scrapy.utils.request import RequestFingerprinter
 
 from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.task import extract
-from scrapy_neardup.plugin.outcome import clear_marks, mark, match_of
+from scrapy_neardup.plugin.marks import clear_marks, mark, match_of
 from scrapy_neardup.plugin.responses import asks_again, declared_canonical, page_url, skip_reason
 from scrapy_neardup.plugin.settings import CrawlOptions
 from scrapy_neardup.verdict import Verdict

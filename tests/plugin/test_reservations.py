@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_neardup.index.protocol import Reservation
+from scrapy_neardup.index.pending import Reservation
 from scrapy_neardup.plugin.events import EventReporter
 from scrapy_neardup.plugin.reservations import Patience, Reservations
 from scrapy_neardup.plugin.settings import CrawlOptions

@@ -9,9 +9,9 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.pipelines.files import FilesPipeline
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
-from scrapy_neardup.index.protocol import Reservation
+from scrapy_neardup.index.pending import Reservation
 from scrapy_neardup.plugin import NearDupExtension, signals
-from scrapy_neardup.plugin.outcome import NearDuplicatePage
+from scrapy_neardup.plugin.marks import NearDuplicatePage
 
 policies = pytest.mark.parametrize("policy", ["drop_items", "drop_page"])
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from scrapy_neardup.index import Index
-    from scrapy_neardup.index.protocol import Reservation
+    from scrapy_neardup.index.pending import Reservation
 
 #: More documents than this are not kept, since each search compares all of them.
 MOST = 120

@@ -36,8 +36,7 @@ LARGEST = 20
 _encoded = json.JSONEncoder(ensure_ascii=False).encode
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
-#: drop.txt has one name a line. So a name in it has nothing that ends a line or steers a terminal, and a URL
-#: no white space.
+#: What drop.txt, with one name a line, can list: no line ends or control characters, no URL with spaces.
 _PLAIN_URL = re.compile(r"[^\s\x00-\x20\x7f-\x9f]+")
 _PLAIN_IDENTIFIER = re.compile(r"(?! )[^\x00-\x1f\x7f-\x9f\u2028\u2029]+(?<! )")
 

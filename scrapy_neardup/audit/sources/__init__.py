@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.store import FILE
-from scrapy_neardup.extraction.parsing import is_binary
+from scrapy_neardup.extraction.decoding import is_binary
 from scrapy_neardup.index.lmdb.directory import has_sidecar
 from scrapy_neardup.matching.sites import is_domain
 

@@ -19,7 +19,8 @@ from urllib.parse import urljoin, urlsplit
 from lxml import etree
 from w3lib.http import headers_raw_to_dict
 
-from scrapy_neardup.extraction.parsing import decode_as_declared, is_binary, is_html_type, parsed, titles
+from scrapy_neardup.extraction.decoding import decode_as_declared, is_binary, is_html_type
+from scrapy_neardup.extraction.parsing import parsed, titles
 
 from .records import (
     DAMAGE,

@@ -62,8 +62,7 @@ class Tuning:
     flush_documents: int = 1 << 14
     #: A transaction of the maintenance writes or deletes so many values. Other writers wait for it.
     transaction_values: int = 10
-    #: A block of a run holds so many documents, a partition about so many entries: 384 KB, so that LMDB finds
-    #: room for it among freed pages.
+    #: Documents in a block of a run, and entries in a partition, about: 384 KB fit in among freed pages.
     block_documents: int = 1 << 11
     partition_entries: int = 1 << 15
     #: With a window, the writer looks so often for runs that have expired.

@@ -253,8 +253,7 @@ def _decode_low(key: bytes, data: bytes | memoryview) -> NDArray[np.uint16]:
 CHUNK, CHUNK_BYTES = 16, 1 << 12
 #: Levels of zlib for the blocks of runs, and for those of the log, which are soon written again.
 RUN_LEVEL, LOG_LEVEL = 1, 0
-#: Checksum of the key and of all that follows, since LMDB 0.9 has none; number of documents; of those in a
-#: chunk.
+#: Checksum of key and the rest, since LMDB 0.9 has none; number of documents, and of those in a chunk.
 _HEAD = struct.Struct("<III")
 #: zlib packs no better than this.
 _MOST_PACKED = 1032

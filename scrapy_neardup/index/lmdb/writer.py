@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Documents, Reservation
+    from scrapy_neardup.index.pending import Reservation
+    from scrapy_neardup.index.protocol import Documents
 
     from .environment import Environment
 
@@ -54,8 +55,7 @@ class Memtable:
         self.columns = Columns(header)
         #: What holds the reservation of each pending document, by its temporary number.
         self.pending: dict[int, Reservation] = {}
-        #: Numbers of the confirmed documents, oldest first. Those of the group on its way to the disk come
-        #: first.
+        #: Numbers of the confirmed documents, oldest first; those being written to the disk come first.
         self.queue: deque[int] = deque()
         #: Numbers of documents that wait for a tombstone. Those of the group have temporary numbers still.
         self.removals: list[int] = []

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
-from scrapy_neardup.index.protocol import Found, LeasedDocument, Leases, Reservation, Stored
+from scrapy_neardup.index.pending import LeasedDocument, Leases, Reservation
+from scrapy_neardup.index.protocol import Found, Stored
 from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
 
 from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Generation, Probe, compared
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Documents, Filing, Lease, Lookup, Pending
+    from scrapy_neardup.index.pending import Lease, Pending
+    from scrapy_neardup.index.protocol import Documents, Filing, Lookup
 
     from .store import Known
 
@@ -151,8 +153,7 @@ class RedisIndex:
     def _look(self, wanted: Sequence[tuple[int, int, int]], most: int) -> tuple[Matches, set[int], Looked]:
         """Read buckets of families, keys and distances, of those of fingerprints the last *most* bytes.
 
-        Returns what is met, by position of what was wanted, perhaps several times; and the positions of those
-        of which not all was read.
+        Returns what is met, by position of what was wanted, perhaps twice; and positions read only in part.
         """
         store, prefix = self.store, self.address.prefix
         while True:

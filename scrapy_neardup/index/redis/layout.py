@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
-from scrapy_neardup.index.protocol import MOST_NOTE, Documents
+from scrapy_neardup.index.pending import MOST_NOTE
+from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.index.search import NO_MATCHES, Matches
 
 if TYPE_CHECKING:

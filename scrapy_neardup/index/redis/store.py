@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.header import Header
-from scrapy_neardup.index.protocol import Lease
+from scrapy_neardup.index.pending import Lease
 
 from .layout import FIRST_MORE, GROUP, VERSION, Generation, Layout
 from .scripts import DIGEST, Call, packed

@@ -1,4 +1,4 @@
-"""What a verdict leaves for the user's code to read: marks on responses and items, and exceptions."""
+"""The marks that a verdict leaves on responses and items, and the exceptions by which copies are dropped."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 #: Key of ``response.meta``, and field of items, with what a duplicate repeats, see `match_of`.
 MATCH_KEY = "neardup_match"
-#: Keys of ``response.meta`` with the kind of the verdict, with how much a revisit has changed, and with the
-#: page that a ``preferred`` one is a better version of.
+#: Keys of ``response.meta``: the kind of the verdict; if a revisit has changed; what the page is better than.
 VERDICT_KEY, REVISIT_KEY, BETTER_KEY = "neardup_verdict", "neardup_revisit", "neardup_better_than"
 #: Key of ``response.meta`` with which paragraphs are new, under NEARDUP_CHANGES.
 CHANGED_KEY = "neardup_changed"
