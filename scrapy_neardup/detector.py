@@ -238,7 +238,7 @@ _UNIQUE = Decision("unique", filed=True)
 
 @dataclass
 class _Case:
-    """A document on its way to a verdict: what the index has found is kept here, and what is decided."""
+    """A document on its way to a verdict, with the candidates that the index has found and the decision."""
 
     detector: Detector
     signature: Signature
@@ -273,12 +273,12 @@ class _Case:
             return None
         if not (found.crowded or self.decision.equal_only):
             return Filing(self.entry, self.decision.replaces)
-        # Of a crowd of like documents no lookup would find this one, and each would take longer.
+        # In a crowd of similar documents no lookup would find this one, and each would take longer.
         keyed = self.decision.keyed and not found.crowded
         return Filing(equal_only(self.entry, matcher.scheme, keyed=keyed), self.decision.replaces)
 
     def _is_wall(self, row: int, *, count: bool = False) -> bool:
-        # What is told apart from stored documents by its items is none, whoever has its text.
+        # A page whose items tell it apart from the stored ones is no wall, however many have its text.
         if self.beside or self.candidates is None:
             return False
         stored, own = self.candidates.found.stored.urls[row], filed_url(self.entry.urls[0])
@@ -286,7 +286,7 @@ class _Case:
         return meets or self.signature.wall
 
     def _is_boilerplate(self, row: int) -> bool:
-        """Tell whether what it shares with the candidate in *row* is known to be its own site's."""
+        """Tell whether what it shares with the candidate in *row* is known as boilerplate of its own site."""
         assert self.candidates is not None
         keys = self.detector.matcher.scheme.keys
         shared = int(self.candidates.found.shared[-1, row]) if keys else 1

@@ -66,10 +66,10 @@ class Verdict:
 
     @property
     def if_items_agree(self) -> Verdict:
-        """What is said of the document if an item of its page is one of the repeated pages' items.
+        """The verdict if the items of the page turn out to be those of a page that it may repeat.
 
-        A ``boilerplate`` page repeats one of its site then that equals it in all that it shows; one with the
-        text of a ``wall`` that does not read like one, those of its site that are near.
+        ``boilerplate`` then repeats the page of its site with an equal text; a ``wall``, unless its words say
+        that it is one, the near-duplicates on its site.
         """
         repeats = self.repeats() if self.kind in ("boilerplate", "wall") and self.repeats is not None else []
         alike = [each for each in repeats if each.one_site and (each.exact or self.kind == "wall")]

@@ -76,7 +76,7 @@ def of_sites(
     headlines: Sequence[str],
     paragraphs: Sequence[bytes],
 ) -> tuple[Names, dict[int, str], dict[int, set[int]]]:
-    """Return the names of n pages of whole sites, and by page titles to compare, and boilerplate's keys.
+    """Return the names of n pages of whole sites; and by page a title to compare, and keys of boilerplate.
 
     *heads* are titles of heads, *headlines* of main texts, *paragraphs* the keys of the long ones (bytes of
     uint64[m]). Sites with few titles have no boilerplate that can be known.

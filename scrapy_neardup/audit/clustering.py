@@ -61,9 +61,9 @@ def cluster(
 
 @dataclass(frozen=True)
 class AuditJudge(PairJudge):
-    """Asks for more than the rules: the similarity *least*, and, no other name but of equal texts.
+    """Judges pairs by the rules, then asks for the similarity *least* and, unless texts are equal, one name.
 
-    A page of a *template* (bool[n]) is repeated only by itself in another release, as *names* say.
+    A page of a *template* (bool[n]) is repeated only by its versions in other releases, as *names* tell.
     """
 
     template: Flags

@@ -1,4 +1,4 @@
-"""Pairs of texts: whether one repeats the other as a crawl would say, why, and how often that is right."""
+"""Judges pairs of texts as a crawl would, explains the verdicts, and scores them against labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new batch of documents against a corpus: what it repeats of an index is left out."""
+"""Filters a new batch of documents: those that repeat a document of an index are left out."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def all_words(title: str) -> Words:
 def place_of(url: str) -> tuple[str, str]:
     """Return the folder of the first release that the path of *url* names, and *url* without its name.
 
-    "" each if it names none; the latter too if it is the page of the release itself.
+    Both are "" if it names none. The URL is "" also for the page of the release itself.
     """
     parts = split_url(url).path.lower().split("/")
     for number, part in enumerate(parts, 1):

@@ -175,7 +175,7 @@ def _no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
 
 
 def changed_pages(old: Path, new: Path) -> Iterator[dict[str, Any]]:
-    """Yield ``url`` and ``change`` of all pages: "new", "gone", "unchanged"; or "changed", and as `changes`.
+    """Yield ``url`` and ``change`` of each page: new, gone, unchanged, or changed and how: see `changes`.
 
     Of several pages with one URL the last is taken. Raises `ConfigurationError`.
     """

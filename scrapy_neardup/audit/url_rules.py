@@ -1,4 +1,4 @@
-"""URL rules: the edits of URLs that join nothing but copies, as the pages of an audit show."""
+"""Finds rules for URLs in an audit: edits, such as dropping a parameter, that make only copies equal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Edit(NamedTuple):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What every URL has one of that it changes."""
+        """Strings of which each URL that is changed contains at least one."""
         return ("",) if self.kind == "case" else (*self.name.partition("*")[0].split("&"),)
 
 
@@ -154,7 +154,7 @@ def by_site(rows: Iterable[Mapping[str, Any]]) -> dict[int, Pages]:
 def differ(pages: Sequence[_Page]) -> bool:
     """Tell whether *pages* are known to be different.
 
-    Those with one title and length that name one page as canonical may differ in short lines, as by chance.
+    Not if they have one title and length, and name one page as canonical: only short lines differ then.
     """
     same, left = {pages[0].content, pages[0].says}, pages[1:]
     while left:

@@ -1,4 +1,4 @@
-"""What an index was made with: what is made in another way cannot be compared. Errors of reading it."""
+"""The header of an index: what its documents were made with, since others cannot be compared with them."""
 
 from __future__ import annotations
 

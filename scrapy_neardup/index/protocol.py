@@ -119,7 +119,7 @@ class Filing(NamedTuple):
 
 
 class Index(Protocol):
-    """Documents filed under their keys of each *family* of the header; for any threads.
+    """Documents filed under their keys of each *family* of the header. Any thread may call the methods.
 
     A document enters by `reserve_if` (found by others at once, kept only once confirmed) or by `add` (in
     bulk, kept at once). `tests/index/conformance.py` tests all that is said here.

@@ -1,1 +1,1 @@
-"""What makes two documents near-duplicates: their records, the rules, what is looked up, the site."""
+"""What makes two documents near-duplicates: `matcher` decides, by the `rules`, on the `records` of both."""

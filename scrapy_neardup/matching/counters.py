@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 LONGEST_ON_SITES, SITES, NAMES = 100, 5, 3
 #: Up to this length a text is a wall, too, if a single site has it under more than so many page names.
 LONGEST_OF_A_SITE, NAMES_OF_LONGER = 250, 10
-#: What pages of one site with more titles than this have in common is the site's, see `TitleCounter`.
+#: What pages of one site under more titles than this have in common is boilerplate, see `TitleCounter`.
 TITLES = 2
 #: How many texts, and how many runs of words of a site, are counted at a time: those that were met last.
 FOLLOWED, RUNS = 1 << 12, 1 << 15
 
 
 class SiteCounter:
-    """Remembers on which sites, and under which names, this process has met copies: of walls on many."""
+    """Remembers on which sites, and under which page names, this process has met a text: many make a wall."""
 
     def __init__(self) -> None:
         self._met: OrderedDict[str, dict[int, frozenset[int]]] = OrderedDict()
@@ -74,10 +74,10 @@ class TitleCounter:
         self._lock = threading.Lock()
 
     def is_boilerplate(self, site: int, runs: Collection[int], title: bytes, shared: int) -> bool:
-        """Tell whether what a page of *site* with these *runs* and this *title* shares is its own site's.
+        """Tell whether what a page shares with one of another site is boilerplate of its own *site*.
 
-        It is if pages of `TITLES` other titles had a third of the runs each, or most of the *shared* ones,
-        which the page of another site has, may be met on any page of the site.
+        It is if pages of `TITLES` other titles than *title* had a third of the *runs* each, or if most of the
+        *shared* runs were met under so many titles of the site.
         """
         if not any(title):
             return False

@@ -40,10 +40,10 @@ _CHARACTERS, _WORDS = 200, 40
 _BITS, _WORDS_A_BIT = 12, 10
 #: A time that is no further than this from now, in seconds, is the moment of crawling.
 _MOMENT = 120
-#: A field is learned to say nothing from so many pages; at most so many values are remembered for that, and
-#: of those that reports show; the most like of so many items is looked for; lists are looked at so deep.
+#: Pages from which a field is learned to say nothing; values that are remembered at most for that, and for
+#: reports; items among which the most similar one is looked for; how deep lists within lists are read.
 _PAGES, _DRAWN, _SHOWN, _COMPARED, _DEPTH = 3, 1000, 1 << 14, 1000, 8
-#: Fields in which case says nothing, and the name of the site may stand behind a title, after a separator.
+#: Fields with titles: their case does not matter, and the name of the site may follow after a separator.
 _TITLE, _SEPARATOR = re.compile(r"title|head(line|ing)|^name$", re.IGNORECASE), re.compile(r" *(?:[|·]|::) *")
 _NUMBER = re.compile(r"\d+")
 #: A number: sign, digits in groups or at most seven in a row (more are dates, identifiers), and decimals.
@@ -60,9 +60,9 @@ _IDENTIFIER = re.compile(r"[0-9a-z]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]
 _RUN, _RUNS = re.compile(r"\d+|[a-z]+", re.IGNORECASE), 4
 #: The keys of what this package says of a page; fields of that begin with its name.
 _OWN = {"url", "kind", "distance", "similarity", "policy"}
-#: What is packed of a field: the hash of its name, its length, and its value. That is a hash of this many
-#: bytes, perhaps one of the site's name behind a title, or parts of those of its amount and its unit; or a
-#: text, whose length is another one.
+#: A field is packed as the hash of its name, a length and a value. The value is a hash of `_HASH` bytes, that
+#: of a site's name may follow (in titles), or parts of hashes of amount and unit; or it is a packed text,
+#: which has another length.
 _FIELD, _HASH, _TEXT = struct.Struct("<HB"), 4, struct.Struct("<QIBI")
 _COUNTED, _UNIT = _HASH + 2, 3
 #: Number of items in a note that stands for more than are described.
@@ -185,7 +185,7 @@ class RepeatedItems:
     def find(self, item: Described, *, several: bool) -> Literal["same", "differs", "undecided"]:
         """Tell whether a stored item says the same as *item*, whose page has *several* or no other one.
 
-        What is undecided depends on whether it is the only one.
+        ``undecided``: it is the same if it remains the only item of its page, and differs if not.
         """
         outline = _outline(item)
         alike = [(each, page.exact) for page, items in self._pages for each in items.get(outline, ())]
@@ -299,7 +299,7 @@ def _same(one: bytes, other: bytes, exact: bool = True) -> bool:
         )
         same = bool(numbers == other_numbers)
         return same and (sketch ^ other_sketch).bit_count() <= min(bits, other_bits)
-    told = len(one) != len(other) and _TEXT.size not in (len(one), len(other))  # by one of them more
+    told = len(one) != len(other) and _TEXT.size not in (len(one), len(other))  # one says more
     return one == other or (told and one[:_HASH] == other[:_HASH])
 
 
@@ -407,7 +407,7 @@ def _plain(value: object) -> str:
 def _amount(text: str) -> tuple[str, str]:
     """Return the number of a price, a size or the like, however it is written, and what stands beside it.
 
-    That are letters, and signs that Unicode counts to numbers, such as % and €. Of a price, all its numbers.
+    Beside it stand letters and signs such as % and €. Of a price all numbers are returned.
     """
     found = [*_AMOUNT.finditer(text[: _BRIEF + 1])]
     priced = any(unicodedata.category(each) == "Sc" for each in text)

@@ -1,4 +1,4 @@
-"""The one matcher: it compares a document with those that it meets, by rules.py; then what it is, is decided.
+"""The one matcher: it compares a document with those that it may repeat, by `rules`, and decides what it is.
 
 The crawl, `compare`, `evaluate` and the audit all ask it.
 """

@@ -119,7 +119,7 @@ def _unknown(what: str, why: Exception) -> IndexMismatch:
 
 
 def shingles_a_token(records: NDArray[Any]) -> NDArray[np.int64]:
-    """Return how many shingles a token of *records* begins: each character without spaces does; int[n]."""
+    """Return how many shingles begin in a token: one, or in texts without spaces one a character; int[n]."""
     return np.asarray(np.maximum((records["flags"] & (HALVES | QUARTERS)) >> 1, 1), np.int64)
 
 

@@ -201,7 +201,7 @@ class EventReporter:
 
 
 class ReportFile:
-    """Appends JSON lines to a file, opened for each: a line that cannot be written is lost alone."""
+    """Appends JSON lines to a file, which is opened for each: if one cannot be written, no other is lost."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()

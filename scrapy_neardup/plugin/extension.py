@@ -149,7 +149,7 @@ class NearDupExtension:
         return found
 
     def _require_scope(self) -> None:
-        """Raise `ConfigurationError` if the function of NEARDUP_SCOPE returns no str for a page like any."""
+        """Raise `ConfigurationError` if the function of NEARDUP_SCOPE returns no str for an ordinary page."""
         try:
             self.scope_for("https://example.com/")
         except Exception as error:

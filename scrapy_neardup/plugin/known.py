@@ -1,4 +1,4 @@
-"""Requests for a page that the crawl has under another URL are not sent: NEARDUP_RULES that rewrite URLs."""
+"""Holds back requests for pages that the crawl has under another URL, by NEARDUP_RULES that rewrite URLs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class KnownUrls:
     """Knows which pages the crawl has, by their URLs after the rules.
 
-    Held back are requests whose URL a rule changes, if the page has come: with items, or twice without, for
-    the spider may find none in its print version. If it is only asked for, the request is put behind all
-    others. A URL that no rule changes is always sent. *state* returns what the crawl keeps in its JOBDIR.
+    A request whose URL a rule changes is skipped once the page has come with items, or twice without (in a
+    print version the spider may find none). It is put behind all others while the page is on its way. A URL
+    that no rule changes is always sent. *state* returns what the crawl keeps in its JOBDIR.
     """
 
     def __init__(self, rules: Sequence[Rule], state: Callable[[], dict[str, Any]]) -> None:

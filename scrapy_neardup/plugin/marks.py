@@ -56,12 +56,12 @@ def clear_marks(request: Request, response: Response | None = None) -> None:
 
 
 def policy_of(action: str) -> str:
-    """Return by which policy something was done with a page."""
+    """Return the policy that an action carries out; ``keep`` if nothing was done."""
     return "keep" if action == "passed" else action
 
 
 def mark(response: Response, verdict: Verdict, action: str) -> None:
-    """Say in meta and flags of *response* what it is, and what it repeats."""
+    """Mark *response*, in its meta and flags, with its verdict and with what it repeats."""
     response.meta[VERDICT_KEY] = verdict.kind
     match = match_of(verdict, policy_of(action))
     if verdict.is_duplicate:

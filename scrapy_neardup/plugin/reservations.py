@@ -1,4 +1,4 @@
-"""Places in the index: reserved with the verdict, after a wait where another one decides, and settled."""
+"""Reserves places in the index, waits for pages in progress that a verdict depends on, and settles places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a response and its request say: is it a page to examine, under which URL, and what came along."""
+"""Reads responses and requests: whether a page is examined, under which URL, and if an item comes along."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def _static(name: str) -> str:
 
 
 def page_of(name: str, **facts: Any) -> str:
-    """Fill in a template, into which no text of a crawl comes as markup, nor unprinted."""
+    """Fill in a template. Texts of the crawl are escaped, and what cannot be printed is replaced."""
     environment = Environment(
         loader=PackageLoader(__package__, "static"), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=_printable,

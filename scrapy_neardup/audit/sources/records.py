@@ -1,4 +1,4 @@
-"""What comes out of sources: pages, broken records, what is no page; and files read within limits."""
+"""The records that sources yield: pages, broken ones, those that are no pages; and files within limits."""
 
 from __future__ import annotations
 

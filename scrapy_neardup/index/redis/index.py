@@ -151,7 +151,7 @@ class RedisIndex:
         return found, crowded, looked
 
     def _look(self, wanted: Sequence[tuple[int, int, int]], most: int) -> tuple[Matches, set[int], Looked]:
-        """Read buckets of families, keys and distances, of those of fingerprints the last *most* bytes.
+        """Read the buckets for families, keys and distances; of those of fingerprints the last *most* bytes.
 
         Returns what is met, by position of what was wanted, perhaps twice; and positions read only in part.
         """

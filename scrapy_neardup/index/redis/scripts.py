@@ -1,6 +1,6 @@
 """The script that runs on the server: several steps at a time, and nothing comes in between.
 
-What it is given `packed` says, what it works on layout.py.
+`packed` says what the script is given, `layout` what it works on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The documents of one index on a server: its header, who makes calls, what files and settles documents."""
+"""The store of one index on a server: its header, the documents, and the calls that file and settle them."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ class Store:
     def _round(
         self, calls: Sequence[Call], commands: Sequence[Command]
     ) -> tuple[list[Any], Exception | None]:
-        """Make *calls*, before them what is settled, and send *commands*. Needs the turn.
+        """Make settled writes and *calls*, and send *commands*, all in one round trip. Needs the turn.
 
         Confirmations do not go along with what only reads: `_stored` knows of them. Returns the answers, and
         the error of a write that is made again later.
