@@ -291,10 +291,10 @@ class _Case:
         keys = self.detector.matcher.scheme.keys
         shared = int(self.candidates.found.shared[-1, row]) if keys else 1
         return self.candidates.of_two_sites(row) and self.detector.titles.is_boilerplate(
-            *self._met(self.candidates, row), shared
+            *self._counted_runs(self.candidates, row), shared
         )
 
-    def _met(self, candidates: Candidates, row: int) -> tuple[int, list[int], bytes]:
+    def _counted_runs(self, candidates: Candidates, row: int) -> tuple[int, list[int], bytes]:
         """Return what `TitleCounter` counts: the site of a document, runs of its words, and its title."""
         signature, keys = self.signature, self.detector.matcher.scheme.keys
         # Without a title its short lines tell it from others of its site.
@@ -318,7 +318,7 @@ class _Case:
         if self.counted and self.decision.kind in ("near", "exact", "wall"):
             self._is_wall(row, count=True)
         if self.counted and self.decision.kind in ("near", "boilerplate") and candidates.of_two_sites(row):
-            self.detector.titles.meets(*self._met(candidates, row))
+            self.detector.titles.meets(*self._counted_runs(candidates, row))
         found, judgement = candidates.found, candidates.judgement
         record, stored = candidates.record.copy(), found.stored.records[row : row + 1].copy()
         shared = found.shared[:, row].tolist()

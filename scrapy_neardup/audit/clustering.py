@@ -18,7 +18,7 @@ from .all_pairs import PairJudge, compare_all
 from .arrays import begins, places, ranges
 from .canonical import canonical_ranks
 from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS
-from .names import clashing, differ
+from .names import clashing_notes, notes_differ
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -77,7 +77,7 @@ class AuditJudge(PairJudge):
         of_one_site = sites[a] == sites[b]
         for pair in np.flatnonzero(found.near | found.fuller).tolist():
             one, two, together = int(a[pair]), int(b[pair]), bool(of_one_site[pair])
-            alike[pair] = not differ(notes[one], notes[two], one_site=together)
+            alike[pair] = not notes_differ(notes[one], notes[two], one_site=together)
             if together and names and not found.exact[pair]:
                 other[pair], again[pair] = names.differ(one, two), names.are_releases(one, two)
         near = found.near & alike & (found.similarity >= np.float32(self.least))
@@ -123,7 +123,7 @@ def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> Flags:
     rows = rows[np.lexsort((ranks[rows], sites[rows], leaders[rows]))]
     new = begins(leaders[rows]) | begins(sites[rows])
     for own in np.split(rows, np.flatnonzero(new)[1:]) if len(rows) else ():
-        found[own[[*clashing(notes[row] for row in own.tolist())]]] = True
+        found[own[[*clashing_notes(notes[row] for row in own.tolist())]]] = True
     return found
 
 

@@ -141,7 +141,7 @@ def note_of(item: Mapping[str, Any], without: Collection[str] = ()) -> bytes:
 
 
 @lru_cache(maxsize=1 << 12)
-def differ(one: bytes, other: bytes, *, one_site: bool = True) -> bool:
+def notes_differ(one: bytes, other: bytes, *, one_site: bool = True) -> bool:
     """Tell whether two notes say different things, of two sites other amounts; an empty one says nothing."""
     if not one or not other or one == other:
         return False
@@ -149,13 +149,13 @@ def differ(one: bytes, other: bytes, *, one_site: bool = True) -> bool:
     return bool(_NOTES.difference(mine, others)) if one_site else other_amounts(mine, others)
 
 
-def clashing(notes: Iterable[bytes]) -> Iterator[int]:
+def clashing_notes(notes: Iterable[bytes]) -> Iterator[int]:
     """Yield the places of the *notes* that differ from one before that is not among these itself."""
     kept: dict[bytes, None] = {}
     for place, note in enumerate(notes):
         if note in kept:
             continue
-        if any(differ(note, each) for each in kept):
+        if any(notes_differ(note, each) for each in kept):
             yield place
         else:
             kept[note] = None

@@ -20,7 +20,7 @@ from scrapy_neardup.options import OF_THE_DETECTOR
 from .budget import Budget
 from .eventloop import run_bounded
 from .events import EventReporter
-from .known import KnownUrls
+from .known_urls import KnownUrls
 from .reservations import Reservations
 from .settings import POLICIES, CrawlOptions, is_enabled, rule_for
 

@@ -225,7 +225,7 @@ def judge_before_callback(page: CrawledPage, response: Response, request: Reques
             warn_on_generator_with_return_value(spider, callback)
             result = callback(response, **kwargs)
         async for output in _each(result):
-            page.saw(output, request)
+            page.note_output(output, request)
             yield output
         page.ended = True
 

@@ -155,10 +155,10 @@ class CrawledPage:
             return None
         if self.policy == "drop_page" and not named and self.carries_item:
             self.policy = "drop_items"
-        named_by = partial(_names, identify(self.url) if config.prefer_canonical else None)
+        named_by = partial(_prefers, identify(self.url) if config.prefer_canonical else None)
         how: dict[str, Any] = {"scope": self.scope, "keep_fragment": True, "named_by": named_by}
         self._reserve = partial(extension.detector.reserve, signature, self.url, **how)
-        verdict = await self._ask()
+        verdict = await self._reserve_place()
         if verdict is None:
             return None
         self.kind = verdict.kind
@@ -169,13 +169,13 @@ class CrawledPage:
         elif verdict.kind == "preferred":
             self.matched = verdict
         elif verdict.kind == "revisit" and verdict.unchanged:
-            self.matched, action = verdict, self._revisited(verdict)
-        self._follow(response, found)
+            self.matched, action = verdict, self._policy_for_revisit(verdict)
+        self._note_story(response, found)
         mark(response, verdict, action)
         if action == "drop_items" or verdict.kind == "preferred":
             self.unreported = verdict
         else:
-            self._decided(verdict, action)
+            self._report_verdict(verdict, action)
         await self.reporter.tell_page(response, verdict, action)
         if action != "drop_page":
             return None
@@ -204,7 +204,7 @@ class CrawledPage:
             self.reporter.failed(f"extract/{found.reason}", f"{url} {found.detail or ''}", trace=False)
         return found.signature
 
-    async def _ask(self) -> Verdict | None:
+    async def _reserve_place(self) -> Verdict | None:
         """Ask the index for a verdict and a place; return None if that fails."""
         assert self._reserve is not None
         waits = self.extension.config.revisits != "keep"
@@ -232,7 +232,7 @@ class CrawledPage:
                 break
         return replace(found, repeats=lambda: repeats)
 
-    def _follow(self, response: Response, verdict: Verdict) -> None:
+    def _note_story(self, response: Response, verdict: Verdict) -> None:
         """Note which story the page tells, and which page of its site it names as its better copy."""
         identifier, before, prefer = self.story.identifier, b"", self.extension.config.prefer_canonical
         if verdict.repeats is not None and verdict.kind in ("exact", "near", "preferred", "revisit"):
@@ -242,7 +242,7 @@ class CrawledPage:
                 self._copies = [(self.url, pages[0].url)]
             elif verdict.kind == "preferred":
                 own = identify(self.url)
-                self._copies = [(each.url, self.url) for each in pages if _names(own, each.url, each.note)]
+                self._copies = [(each.url, self.url) for each in pages if _prefers(own, each.url, each.note)]
         assert not isinstance(self.extraction, str)  # what it has found was judged
         named = self.declared = declared_canonical(response.url, self.extraction.canonical)
         other = prefer and named is not None and named != self.url and site_key(named) == site_key(self.url)
@@ -253,7 +253,7 @@ class CrawledPage:
             response.meta[CHANGED_KEY] = changes(known, now)
         self.story = Story(identifier, canonical, b"".join([*now][:PARAGRAPHS]))
 
-    def _revisited(self, verdict: Verdict) -> Action:
+    def _policy_for_revisit(self, verdict: Verdict) -> Action:
         """Set the policy for an unchanged revisit, and return it; ``tag`` stands for nothing."""
         revisits = self.extension.config.revisits
         stored = verdict.repeats()[0] if verdict.repeats is not None else None
@@ -264,7 +264,7 @@ class CrawledPage:
         self.policy = "drop_items" if self.carries_item else revisits
         return self.policy
 
-    def saw(self, output: Any, request: Request) -> None:
+    def note_output(self, output: Any, request: Request) -> None:
         """Note what the callback yields."""
         if isinstance(output, Request):
             self.asked_again |= asks_again(output, request)
@@ -286,7 +286,7 @@ class CrawledPage:
         if held is not None:
             await self._drop(response, held)
         with self.reporter.fails_open("output", response.url):
-            self._report()
+            self._report_unreported()
             await self.reporter.copies_seen(self._copies, self.story.identifier.hex())
 
     async def _passes(self, response: Response, item: Any, *, several: bool) -> bool:
@@ -328,7 +328,7 @@ class CrawledPage:
         dropped = self.policy == "drop_items" and (described or self.kind not in SHOWN_BY_MANY)
         if self.drop_reason is None or not (dropped or self.drop_reason.kind == "revisit"):
             if self.matched is not None and self._stored_items().contradicts(described):
-                self._differs(self._stored_items().closest(described))
+                self._note_difference(self._stored_items().closest(described))
             return ""
         while True:
             stored = self._stored_items()
@@ -341,7 +341,7 @@ class CrawledPage:
             if self.differing is None and self._learn(response, closest):
                 described = self.extension.item_notes.describe(item)
             elif self.reservation is not None or not await self._file_beside(stored):
-                self._differs(closest)
+                self._note_difference(closest)
                 return found
 
     def _stored_items(self) -> RepeatedItems:
@@ -351,13 +351,13 @@ class CrawledPage:
             self._repeated = RepeatedItems(self.extension.item_notes, [] if stored is None else stored())
         return self._repeated
 
-    def _differs(self, closest: Closest) -> None:
+    def _note_difference(self, closest: Closest) -> None:
         """Note that an item says something else than the stored one that is closest: that is no copy."""
         self.differing = closest
         if self.drop_reason is None or self.drop_reason.is_duplicate:
-            self._is_its_own()
+            self._begin_story()
 
-    def _is_its_own(self) -> None:
+    def _begin_story(self) -> None:
         """Note that the page is no copy, and the first of its story."""
         self.story, self._copies = self.story._replace(identifier=identify(self.url)), []
 
@@ -379,7 +379,7 @@ class CrawledPage:
         assert isinstance(self._reserve, partial)
         beside = self._reserve.keywords.get("beside", frozenset()) | repeated.compared
         self._reserve = partial(self._reserve, beside=beside)
-        verdict = await self._ask()
+        verdict = await self._reserve_place()
         if verdict is None or not verdict.is_duplicate:
             return False
         self.matched = verdict
@@ -419,14 +419,14 @@ class CrawledPage:
     def settle(self) -> None:
         """Confirm or release the page's place in the index, and report what was left open. Does not raise."""
         with self.reporter.fails_open("rules", self.url):
-            self._know()
+            self._tell_known_urls()
         with self.reporter.fails_open("budget", self.url):
-            self._spend()
+            self._tell_budget()
         with self.reporter.fails_open("settle", self.url):
             items = [described for _, described in self._passed.values() if described is not None]
             for key in self._passed:
                 self.extension.item_origins.pop(key, None)
-            self._report()
+            self._report_unreported()
             if self.reservation is None:
                 return
             if self.is_stored:
@@ -435,7 +435,7 @@ class CrawledPage:
             else:
                 self.extension.reservations.release(self.reservation)
 
-    def _know(self) -> None:
+    def _tell_known_urls(self) -> None:
         """Tell those who hold requests back that the page is stored, or a copy."""
         known = self.extension.known
         if known is None or self.kind in ("", "wall"):
@@ -445,7 +445,7 @@ class CrawledPage:
         if copy or self.is_stored:
             known.has_come(self.url, items=copy or self.stored_items > 0)
 
-    def _spend(self) -> None:
+    def _tell_budget(self) -> None:
         """Have the budget, if there is one, count whether the page has brought anything new."""
         budget = self.extension.budget
         if budget is None or self.failed or self.kind in ("", "revisit"):
@@ -463,7 +463,7 @@ class CrawledPage:
         if change := budget.judged(self.url, self.link, new=new, leads=self.leads_on, story=story):
             self.reporter.count(f"budget/{change}")
 
-    def _report(self) -> None:
+    def _report_unreported(self) -> None:
         """Report the page, once, if it is to be judged by its items."""
         verdict, self.unreported = self.unreported, None
         if verdict is None:
@@ -474,26 +474,26 @@ class CrawledPage:
             verdict = self.drop_reason
         elif verdict.kind in SHOWN_BY_MANY:  # it has no items, or others
             self.matched, action = None, "passed"
-            self._is_its_own()
+            self._begin_story()
         elif self.differing is not None:
-            explain = partial(_told, verdict, self.differing)
+            explain = partial(_explanation, verdict, self.differing)
             verdict = replace(verdict, kind="items_differ", unchanged=False, explain=explain)
             action = "passed"
-        self._decided(verdict, action)
+        self._report_verdict(verdict, action)
 
-    def _decided(self, verdict: Verdict, action: Action) -> None:
+    def _report_verdict(self, verdict: Verdict, action: Action) -> None:
         more: dict[str, Any] = {"story": self.story.identifier.hex()}
         if verdict.kind == "preferred":
             more["replaces"] = [url for url, _ in self._copies]
         self.reporter.decided("page", self.url, verdict, action, **more)
 
 
-def _told(match: Verdict, closest: Closest) -> dict[str, Any]:
+def _explanation(match: Verdict, closest: Closest) -> dict[str, Any]:
     first = closest.differences[0] if closest.differences else Difference("", None, None)
     fields = [each.field for each in closest.differences]
     return {**match.explanation, **first._asdict(), "field": first.field or None, "fields": fields}
 
 
-def _names(canonical: bytes | None, url: str, note: bytes) -> bool:
+def _prefers(canonical: bytes | None, url: str, note: bytes) -> bool:
     """Whether the page at *url* with that note names the page with this identifier as its better version."""
     return Story.of(url, note).canonical == canonical

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.names import clashing, differ, name_pages, note_of
+from scrapy_neardup.audit.names import clashing_notes, name_pages, note_of, notes_differ
 
 from .corpora import edited, feed, text
 
@@ -113,15 +113,15 @@ KETTLE = {"name": "Kettle", "price": "19.99", "colour": "red", "tags": ["kitchen
     ],
 )  # fmt: skip
 def test_what_an_item_says(changed: dict[str, Any], told: bool) -> None:
-    assert differ(note_of(KETTLE), note_of(KETTLE | changed)) == told
-    assert differ(note_of(KETTLE | changed), note_of(KETTLE)) == told
-    assert not differ(note_of(KETTLE | changed), b"")
+    assert notes_differ(note_of(KETTLE), note_of(KETTLE | changed)) == told
+    assert notes_differ(note_of(KETTLE | changed), note_of(KETTLE)) == told
+    assert not notes_differ(note_of(KETTLE | changed), b"")
 
 
 def test_those_that_clash_are_told_in_order() -> None:
     red, blue = note_of(KETTLE), note_of(KETTLE | {"colour": "blue"})
-    assert [*clashing([red, blue, red, blue])] == [1, 3]
-    assert [*clashing([red, note_of(KETTLE | {"name": "Kettle | Shop"}), red])] == []
+    assert [*clashing_notes([red, blue, red, blue])] == [1, 3]
+    assert [*clashing_notes([red, note_of(KETTLE | {"name": "Kettle | Shop"}), red])] == []
 
 
 @pytest.mark.parametrize("sites", ["a", "abc"])
