@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     Rows = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-#: A text that is less alike than is asked as a rule, but has this share of its own in the other, is a part.
-#: It is at most this long, as a share of the other: that is much else.
+#: A page that is less similar than the rules ask is a part of another if this share of its text is in that,
+#: and if its length is at most this share of the other's, which so has much else.
 PART, LENGTH = ELSEWHERE_CONTAINED, 0.8
 
 

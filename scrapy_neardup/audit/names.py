@@ -135,14 +135,14 @@ def place_of(url: str) -> tuple[str, str]:
 
 
 def note_of(item: Mapping[str, Any], without: Collection[str] = ()) -> bytes:
-    """Return the note of an item but for fields *without*, and those called like identifiers or places."""
+    """Return the note of an item, without the fields *without* and those named like identifiers or places."""
     said = {name: item[name] for name in item if name not in without and not _PLACES.search(name)}
     return pack([_NOTES.describe(said)])
 
 
 @lru_cache(maxsize=1 << 12)
 def notes_differ(one: bytes, other: bytes, *, one_site: bool = True) -> bool:
-    """Tell whether two notes say different things, of two sites other amounts; an empty one says nothing."""
+    """Tell whether two notes differ: on one site in any field, on two in an amount; empty ones never do."""
     if not one or not other or one == other:
         return False
     (mine,), (others,) = unpack(one), unpack(other)
@@ -150,7 +150,7 @@ def notes_differ(one: bytes, other: bytes, *, one_site: bool = True) -> bool:
 
 
 def clashing_notes(notes: Iterable[bytes]) -> Iterator[int]:
-    """Yield the places of the *notes* that differ from one before that is not among these itself."""
+    """Yield the positions of *notes* that differ from an earlier one that was not yielded itself."""
     kept: dict[bytes, None] = {}
     for place, note in enumerate(notes):
         if note in kept:

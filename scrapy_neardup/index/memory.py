@@ -265,7 +265,7 @@ class MemoryIndex:
         kind, keys = self.header.families[family], document.keys[self.header.rows[family], 0]
         if not kind.equal:
             return self._closest(lookup, keys)
-        # Which documents share the most of several keys only all of them tell.
+        # Only all keys together tell which documents share the most of them.
         limit = most + 1 if most else nearest + 1 if nearest and len(keys) == 1 else 0
         having = [
             self._with_key(family, key, limit)

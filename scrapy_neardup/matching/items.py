@@ -34,9 +34,9 @@ _Outline = frozenset[tuple[int, bytes]]
 #: At most so many items of a page are described, in so many bytes together. A page with more is a list whose
 #: further items repeat nothing. An item with more fields is described as a whole.
 MOST_ITEMS, MOST_BYTES, _MOST_FIELDS = 64, 4096, 255
-#: A value with more characters, and more words or few spaces, is a text, which is compared as texts are.
+#: A value of more characters is a text if it has more words or hardly any spaces; texts are sketched.
 _CHARACTERS, _WORDS = 200, 40
-#: Texts around one main text say the same if few bits of their sketches differ: one for ten words, so many.
+#: Long texts of exact copies say the same if at most so many bits of sketches differ, one for so many words.
 _BITS, _WORDS_A_BIT = 12, 10
 #: A time that is no further than this from now, in seconds, is the moment of crawling.
 _MOMENT = 120
@@ -51,21 +51,21 @@ _AMOUNT = re.compile(
     r"(?<!\d)([-\u2212\u2013]?)(?:([1-9]\d{0,2}([.,'’٬ ])(?:\d{2,3}\3)*\d{3}|\d{1,7})(?:[.,٫](\d+))?"
     r"|(?<!\w)[.,٫](\d+))(?!\d)"
 )
-#: An amount has a number and so many letters, of a currency or unit, or a sign of a currency, in so many
-#: characters; and no name that says by what a site knows it.
+#: An amount is a number with a sign of a currency, or with at most so many letters of a unit, in at most so
+#: many characters, in a field that is not named like an identifier.
 _LETTERS, _BRIEF, _ID = 3, 40, re.compile(r"(?:^|[^a-z])id$|I[dD]$")
 _URL = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?//\S+|/\S+\.[a-z0-9]{2,5}", re.IGNORECASE)
 #: What may be an identifier of a session, longer than the number of an article; how many runs it has.
 _IDENTIFIER = re.compile(r"[0-9a-z]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _RUN, _RUNS = re.compile(r"\d+|[a-z]+", re.IGNORECASE), 4
-#: The keys of what this package says of a page; fields of that begin with its name.
+#: The keys of a mark that this package sets on items; the names of such fields begin with ``neardup``.
 _OWN = {"url", "kind", "distance", "similarity", "policy"}
 #: A field is packed as the hash of its name, a length and a value. The value is a hash of `_HASH` bytes, that
 #: of a site's name may follow (in titles), or parts of hashes of amount and unit; or it is a packed text,
 #: which has another length.
 _FIELD, _HASH, _TEXT = struct.Struct("<HB"), 4, struct.Struct("<QIBI")
 _COUNTED, _UNIT = _HASH + 2, 3
-#: Number of items in a note that stands for more than are described.
+#: The number in the note of a page with more items than are described.
 _MORE = 255
 
 
@@ -239,7 +239,7 @@ class RepeatedItems:
 
 
 def pack(items: Sequence[Described], behind: bytes = b"") -> bytes:
-    """Pack the items of a page into its note, a few bytes *behind* them. Without items there is one, too."""
+    """Pack the items of a page into its note, a few bytes *behind* them. A page without any has one, too."""
     parts: list[bytes] = []
     for item in items[:MOST_ITEMS]:
         fields = (_FIELD.pack(key, len(value)) + value for key, value in sorted(item.items()))
@@ -309,7 +309,7 @@ def other_amounts(item: Described, stored: Described, url: str = "") -> bool:
 
 
 def _other_amount(item: Described, stored: Described, key: int, url: str = "") -> bool:
-    """Whether two items have another amount each in a field; what a page's *url* says is none."""
+    """Whether two items have another amount each in a field; a number that is in *url* is none."""
     one, two = item.get(key, b""), stored.get(key, b"")
     if not {len(one), len(two)} <= {_COUNTED, _COUNTED + _UNIT}:
         return False

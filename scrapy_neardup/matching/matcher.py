@@ -106,7 +106,7 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True)
 class Matcher:
-    """Compares documents: the *scheme* says which are candidates; these are to be alike if *verified*."""
+    """Compares documents: the *scheme* says which are candidates, which the rules judge if *verified*."""
 
     scheme: Scheme
     verified: bool = DetectionOptions.verified
@@ -135,7 +135,7 @@ class Matcher:
         *exact* (bool[n]): which pairs have equal texts; *shared* (int[n]): how many keys each has in common.
         """
         one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
-        visible = (stored["flags"] & HIDDEN == 0) | one_site  # what no reader sees takes nothing elsewhere
+        visible = (stored["flags"] & HIDDEN == 0) | one_site  # hidden text has no copies on other sites
         exact = exact & visible
         distance = np.bitwise_count(new["fingerprint"] ^ stored["fingerprint"])
         jaccard, containment = similarity(
@@ -203,7 +203,7 @@ def _evidence(
     shingles = np.maximum(shingles, 1)
     length = shingles[0] / shingles[1]
     shorter = np.minimum(new["tokens"], stored["tokens"])
-    # Where one is seen in a part of the words, others may be, too: in a note of one site as its share says.
+    # Only a share of the words is stored: if one of them is substituted, others may be, in notes as that says.
     note = known & same & (shorter <= FEW) & (jaccard < 1)
     unseen = (words.share < 1) & (words.substituted > 0) & (shorter > FEW) & (shorter < TOKENS_A_VALUE)
     return Evidence(
@@ -266,12 +266,12 @@ def decide(
     apart = settled & np.array([page in beside for page in pages], bool)
     near = judgement.near & ~apart
     if not candidates.complete:
-        # One of those that were left out might show that it is a page of its own, as boilerplate does.
+        # A candidate that was left out might show this to be a page of its own, with a text of boilerplate.
         near &= own | judgement.exact
     kind, row = _strongest(candidates, near)
     with_its_text = judgement.text_only & ~own
     same_text = int(with_its_text.sum())
-    # Of a text that is the site's, short lines of its own still make a page that can be repeated.
+    # A page whose text is boilerplate can still be repeated if its short lines are its own.
     telling = with_its_text & candidates.same_lines if same_text and kind == "near" else with_its_text
     if telling.sum() >= BOILERPLATE and kind != "revisit":
         kind, row = "boilerplate", candidates.best(with_its_text)
@@ -300,7 +300,7 @@ def decide(
 
 
 def _strongest(candidates: Candidates, near: NDArray[np.bool_]) -> tuple[Kind, int | None]:
-    """Return the strongest of what a document is to a candidate, and the row of that."""
+    """Return the strongest relation of a document to a candidate, and the row of that candidate."""
     judgement, own = candidates.judgement, candidates.own
     kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
         ("revisit", near & own),

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 #: straight line. Pages of one template that differ in names are short (short_texts, 0; senate_press, 2).
 LENGTHS = (120, 320)
 JACCARDS = (0.85, 0.62)
-#: Instead of it, of a longer text: so much of the shorter text is in the other, as when a paragraph was cut
-#: or added (senate_press, 3), or somewhat less and no number is another (consent_comments, 3, sites unknown).
+#: Or, in a longer text, so much of the shorter one is in the other, as when a paragraph was cut or added
+#: (senate_press, 3); somewhat less is enough if no number differs (consent_comments, 3, sites unknown).
 CONTAINED, MOSTLY_CONTAINED = 0.94, 0.88
-#: J is at least this then (derived_syndication, 2).
+#: The J that is asked of texts of which one contains the other (derived_syndication, 2).
 CONTAINED_JACCARD = 0.3
-#: The same of a shorter text, a note, in which no number is another (short_texts, 3).
+#: Containment and J that are asked of a shorter text, a note, in which no number differs (short_texts, 3).
 BRIEF, BRIEF_JACCARD = 0.86, 0.45
 #: Pages of two sites are of no common template, and copies bring the boilerplate of their site along. This J
 #: is enough, of a short text at most so much less than on one site (derived_syndication, 2).
@@ -43,8 +43,8 @@ VALUES, TOKENS_A_VALUE = 1, 500
 #: boilerplate of their site along (derived_syndication, 2); on one site what is new is new (SECURITY.md), and
 #: a note under an introduction that all pages have is another page (hard_wrapped, 0).
 KNOWN, KNOWN_OF_ONE_SITE = 0.6, 0.85
-#: And the new text is at least so long, as a share of the stored one: a page that holds several others does
-#: not stand for them (short_texts, 2). With the same title it may be shorter (derived_syndication, 3).
+#: The new text has at least this share of the length of the stored one: a page that holds several others
+#: does not stand for them (short_texts, 2). With the same title it may be shorter (derived_syndication, 3).
 SHORTER, SHORTER_TITLED = 0.52, 0.4
 #: Where less than this share of the runs of a text is distinct, it may be a list of a few values, such as
 #: wins. J has to be above that of two lists drawn at random by BEYOND_CHANCE, five times the error

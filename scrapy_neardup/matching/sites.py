@@ -51,7 +51,7 @@ def split_url(url: str) -> SplitResult:
     """Split any string: what is no URL is a path. The host has its port, unless that is the default."""
     url = url.strip()
     *start, rest = url.split("/", 3)
-    before = "/".join(start)  # of a URL with a path what its server's others have, too
+    before = "/".join(start)  # the same for all URLs of a server
     if len(start) < 3 or "?" in before or "#" in before or not url.isprintable():
         return _split(url)
     server, (path, _, query) = _split(before), rest.partition("#")[0].partition("?")
@@ -103,7 +103,7 @@ def rewritten(
     return url
 
 
-@lru_cache(maxsize=256)  # of a site it is asked often
+@lru_cache(maxsize=256)  # asked often for the same site
 def _host_and_port(*start: str) -> tuple[str, str]:
     """Return host and port of a URL, split up to the third slash; no port if it is the usual one."""
     try:

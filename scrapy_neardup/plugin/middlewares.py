@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 #: A page has to be extracted within three time limits and so many seconds: it may queue behind other pages.
 GRACE_SECONDS = 5.0
-#: How often a request looks whether those that were drawn are done before it goes back to the scheduler.
+#: How often a request waits for those that `Budget` has drawn before it goes back to the scheduler.
 PAUSES = 10
 
 

@@ -313,9 +313,9 @@ class CrawledPage:
         return True
 
     def _story_of(self, item: Described) -> str:
-        """Return the identifier of an item's story. Of a list each item has its own, by what it says.
+        """Return the identifier of an item's story: on a list each item has its own, made of what it says.
 
-        By its place it would not be safe: another list may begin with another item.
+        The position of an item would not do: a copy of the list may begin with another one.
         """
         number, name = self.passed_items + self.refused_items, self.story.identifier.hex()
         if number == 1 and not self._stored_items().are_lists:

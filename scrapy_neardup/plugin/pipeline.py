@@ -38,7 +38,7 @@ _reservation: ContextVar[Reservation | None] = ContextVar("neardup_item", defaul
 class NearDupPipeline(Component):
     """Drops or tags items that repeat the text of another item: that of the fields of NEARDUP_ITEM_FIELDS.
 
-    What repeats an item that is still in the pipelines waits for the fate of that.
+    An item that repeats one that is still in the pipelines waits until that is stored or lost.
     """
 
     hears = ("item_scraped", "item_dropped", "item_error")

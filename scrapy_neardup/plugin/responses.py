@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: How many hexadecimal digits of a request's fingerprint are part of its page's URL.
 _DIGITS = 16
-#: How the keys of meta begin that Scrapy and plugins for it use: their values are no items of the user's.
+#: Prefixes of the meta keys of Scrapy and of plugins for it, whose values are not the user's items.
 _OF_COMPONENTS = (
     "_", "allow_offsite", "autothrottle_", "bindaddress", "cookiejar", "crawlera", "depth", "dont_",
     "download_", "ftp_", "give_up", "handle_httpstatus_", "http_", "impersonate", "inject",

@@ -67,7 +67,7 @@ class Rule(NamedTuple):
     #: False: the pages are neither examined nor stored.
     policy: Policy | Literal[False] | None
     scope: Scope | None
-    #: What takes the place of the pattern to tell which URLs lead to one page; None: it is no such rule.
+    #: What replaces the pattern, so that URLs of one page become equal; None if the rule rewrites nothing.
     to: str | None = None
 
 
@@ -184,7 +184,7 @@ PRESETS: dict[str, dict[str, object]] = {
 class CrawlOptions(DetectionOptions):
     """The options of a crawl; docs/scrapy.md says what each does."""
 
-    #: For what kind of site the settings are that are not set.
+    #: The kind of site, which gives settings that are not set their values.
     preset: str | None = field(default=None, metadata=parsed(choice, tuple(PRESETS)))
     policy: Policy = field(default="drop_items", metadata=parsed(choice, POLICIES))
     #: Folder of the index; None: a scratch index for this run.
@@ -231,7 +231,7 @@ class CrawlOptions(DetectionOptions):
 
 
 _ENABLED = PREFIX + "ENABLED"
-#: How the names begin that are meant for ours.
+#: How the names of settings begin that are likely to be misspelt ones of ours.
 _LIKE_OURS = re.compile(r"near_?dup(?:e|licates?)?_?", re.IGNORECASE)
 #: The names of all settings.
 SETTINGS = (_ENABLED, *CrawlOptions.settings())
