@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -32,8 +33,8 @@ RARE = 0.05
 LOSS = 0.005
 #: What a deferred request's priority loses.
 BEHIND = 1_000_000
-#: What the former of them begins with: looks at it, the name of what is closed, and its new pages then. After
-#: two looks it waits for those that were drawn. These have a number of their own, and their key.
+#: What the former of them begins with: looks at it, the name of what is closed, and the sample that it is of.
+#: After two looks it waits for those that were drawn. These have a number of their own, and their key.
 FIRST, WAITS, DRAWN = (0, "", 0), 2, 4
 #: How many shapes and URLs are remembered. If there are more, all are open, or new, again.
 SHAPES, LINKS = 10_000, 1_000_000
@@ -45,9 +46,17 @@ class SkippedRequest(IgnoreRequest):
     """The request is not sent, as those of its shape bring nothing new. Its errback gets this."""
 
 
+@lru_cache(maxsize=1024)
 def _typed(segment: str) -> str:
     """Return a segment of a path if it is a short word, else `*`; of a date `*-*-*`, of a month `*-*`."""
     return segment if _WORD.fullmatch(segment) else re.sub(r".*[^\W\d_].*|\d+", "*", segment)
+
+
+@lru_cache(maxsize=256)
+def _parsed(url: str) -> tuple[str, str, list[tuple[str, str]]]:
+    """Return host, path, and sorted parameters of *url*."""
+    parts = urlsplit(url)
+    return host_of(url), parts.path, sorted(parse_qsl(parts.query, keep_blank_values=True))
 
 
 def shape_of(url: str, link: str = "new") -> str:
@@ -58,12 +67,12 @@ def shape_of(url: str, link: str = "new") -> str:
     >>> shape_of("https://a.example/shop/red-kettle-19?sort=price&color=red")
     'a.example/shop/*?color&sort'
     """
-    parts = urlsplit(url)
-    path = "/".join(map(_typed, parts.path.split("/")))
-    names = sorted({name for name, _ in parse_qsl(parts.query, keep_blank_values=True)})
-    return f"{host_of(url)}{path}?{'&'.join(names)}"[:300] + " again" * (link == "again")
+    host, path, query = _parsed(url)
+    typed = "/".join(map(_typed, path.split("/")))
+    return f"{host}{typed}?{'&'.join(dict(query))}"[:300] + " again" * (link == "again")
 
 
+@lru_cache(maxsize=256)
 def twins_of(url: str) -> tuple[int, dict[str, tuple[int, int]]]:
     """Return a key of *url*, and for each parameter and segment of its path the keys of its twins.
 
@@ -72,9 +81,8 @@ def twins_of(url: str) -> tuple[int, dict[str, tuple[int, int]]]:
     >>> sorted(twins_of("https://a.example/shop/red?sort=price")[1])
     ['=a.example/shop/{}', '=a.example/{}/*', '=a.example?sort']
     """
-    parts = urlsplit(url)
-    host, path = host_of(url), unquote(parts.path).split("/")
-    query = sorted(parse_qsl(parts.query, keep_blank_values=True))
+    host, quoted, query = _parsed(url)
+    path = unquote(quoted).split("/")
 
     def key(path: list[str], query: list[tuple[str, str]], *value: object) -> int:
         return hash((host, *path, 0, *query, *value))
@@ -85,9 +93,9 @@ def twins_of(url: str) -> tuple[int, dict[str, tuple[int, int]]]:
         twins[f"={host}?{name}"[:300]] = key(path, rest, name), key(path, rest)
     for number, segment in enumerate(path[:10]):
         if segment:
-            before, behind = path[:number], path[number + 1 :]
-            name = "/".join([*map(_typed, before), "{}", *("*" for _ in behind)])
-            twins[f"={host}{name}"[:300]] = key(before + behind, query, number), key(before + behind, query)
+            other = path[:number] + path[number + 1 :]
+            name = "/".join([*map(_typed, path[:number]), "{}"]) + "/*" * (len(other) - number)
+            twins[f"={host}{name}"[:300]] = key(other, query, number), key(other, query)
     return key(path, query), twins
 
 
@@ -115,6 +123,8 @@ class _Count:
     held: int = 0
     drawn: int = 0
     waiting: int = 0
+    #: Which sample of those that wait this is: another one after each new page, and if counts were forgotten.
+    sample: float = field(default_factory=random.random)
 
 
 class Budget:
@@ -151,7 +161,7 @@ class Budget:
         return counts.setdefault(name, _Count())  # type: ignore[no-any-return]
 
     def _closed(self, name: str) -> bool:
-        return name in self._state().get("neardup_budget", ()) and self._count_of(name).rate < RARE
+        return getattr(self._state().get("neardup_budget", {}).get(name), "rate", 1) < RARE
 
     def follows(self, url: str, request: Request, seen: dict[str, str]) -> bool:
         """Note that the page at *url* has yielded *request*; return whether that may lead to a new page.
@@ -160,11 +170,10 @@ class Budget:
         *seen* has the parameters of the page's links so far: one that has never had two values on one page,
         such as the identifier of a session, does not make a link another one.
         """
-        request.meta.pop(DEFERRED_KEY, None)
         if request.url.partition("#")[0] == url.partition("#")[0]:  # its session is an earlier one
             request.meta[LINK_KEY] = "again"
             return False
-        pairs = parse_qsl(urlsplit(request.url).query, keep_blank_values=True)
+        _, _, pairs = _parsed(request.url)
         self._varying |= {name for name, value in pairs if seen.setdefault(name, value) != value}
         telling = frozenset((name, value) for name, value in pairs if name in self._varying)
         link = hash((request.url.partition("?")[0], telling))
@@ -174,10 +183,8 @@ class Budget:
                 known.clear()
         self._links.add(link)
         request.meta[LINK_KEY] = "again" if again else "new"
-        name = shape_of(request.url)
-        return (
-            not again and name.partition("?")[0] != shape_of(url).partition("?")[0] and not self._closed(name)
-        )
+        name, own = shape_of(request.url), shape_of(url)
+        return not (again or name.partition("?")[0] == own.partition("?")[0] or self._closed(name))
 
     def judged(
         self, url: str, link: str, *, new: bool, leads: bool = False, story: bytes = b""
@@ -204,14 +211,13 @@ class Budget:
             count.pages += 1
             count.rate += (new - count.rate) / min(count.pages + 1, 1 / RARE)
             if new:  # all that wait are sent
-                count.new += 1
+                count.sample = random.random()
                 host.held -= count.held
                 count.held = count.drawn = count.waiting = 0
         self._note(key, twins, story)
         self._drawn.pop(key, None)
-        if closed == [*map(self._closed, counted)]:
-            return None
-        return "opened" if new else "closed"
+        changed = "opened" if new else "closed"
+        return None if closed == [*map(self._closed, counted)] else changed
 
     def _note(self, key: int, twins: dict[str, tuple[int, int]], story: bytes) -> None:
         if len(self._stories) >= LINKS:
@@ -243,19 +249,19 @@ class Budget:
         done = self.how == "defer" and DEFERRED_KEY in meta
         if done or not meta.get(LINK_KEY) or not may_be_held(request):
             return None
-        looks, name, new = meta.pop(DEFERRED_KEY, FIRST)  # what is sent is not held if it is sent again
+        looks, name, sample = meta.pop(DEFERRED_KEY, FIRST)  # what is sent is not held if it is sent again
         key, twins = twins_of(request.url)
         if looks == DRAWN:  # it is sent again, or to another URL
-            self._count_of(name).drawn -= self._drawn.pop(new, None) is not None
+            self._count_of(name).drawn -= self._drawn.pop(sample, None) is not None
             self._draw(request, name, key)
             return None
-        known = {twin: [*filter(None, map(self._stories.get, keys))] for twin, keys in twins.items()}
         if not looks:
-            come = (twin for twin, keys in twins.items() if any(each in self._stories for each in keys))
-            name = next(filter(self._closed, come), shape_of(request.url, meta[LINK_KEY]))
+            come = (twin for twin in filter(self._closed, twins) if self._stories.keys() & twins[twin])
+            name = next(come, shape_of(request.url, meta[LINK_KEY]))
+        known = [*filter(None, map(self._stories.get, twins.get(name, ())))]
         count, host = self._count_of(name), self._count_of(host_of(request.url))
-        lone = looks == WAITS and name in twins and not known[name]  # no twin has come
-        if lone or not self._closed(name) or (looks and count.new != new):
+        lone = looks == WAITS and name in twins and not known  # no twin has come
+        if lone or not self._closed(name) or (looks and count.sample != sample):
             self._note(key, twins, b"")
             return None
         if not looks:  # of links that were given before there are no more than links
@@ -270,8 +276,8 @@ class Budget:
                 self._note(key, twins, b"")
                 self._draw(request, name, key)
                 return None
-        self._note(key, twins, max(known.get(name, ()), default=b"") if looks else b"")
-        meta[DEFERRED_KEY] = looks + 1, name, new if looks else count.new
+        self._note(key, twins, max(known, default=b"") if looks else b"")
+        meta[DEFERRED_KEY] = looks + 1, name, count.sample
         return f"less than one in {1 / RARE:.0f} of the last pages of {name} brought something new"
 
     def later(self, request: Request) -> Request | None:

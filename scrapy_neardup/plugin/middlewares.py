@@ -59,9 +59,7 @@ class NearDupDownloaderMiddleware(Component):
             for _ in range(PAUSES):
                 if self.extension.budget is None or not self.extension.budget.waits(request):
                     break
-                pause: Deferred[None] = Deferred()
-                call_later(0.05, pause.callback, None)
-                await result_of(pause)
+                await wait_done(lambda _: None, 0.05)
             else:  # other requests need its place
                 return request.replace()
         for name, holder in (("rules", self.extension.known), ("budget", self.extension.budget)):
