@@ -11,7 +11,7 @@ from scrapy_neardup.fingerprint.main_text import long_paragraphs
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.simhash import fingerprints
 from scrapy_neardup.fingerprint.sketch import sketch_each
-from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
+from scrapy_neardup.fingerprint.tokens import BETWEEN, HAN, tokenise
 
 from . import inputs
 from .measuring import Finding, Goal, interleave, timed
@@ -48,7 +48,7 @@ def measure(form: Form) -> Iterator[Finding]:
     def our_simhashes(texts: list[str]) -> None:
         mains = [long_paragraphs(normalise(text), features.min_paragraph)[0] for text in texts]
         terms = hashed(tokenise(BETWEEN.join(mains)))
-        fingerprints(*terms.votes(features.shingle, terms.tokens.unspaced), features.weight)
+        fingerprints(*terms.votes(features.shingle, HAN), features.weight)
 
     def our_sketches(tokens: Tokens) -> None:
         sketch_each(hashed(tokens).shingles(SHINGLE))

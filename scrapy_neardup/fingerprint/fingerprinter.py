@@ -20,7 +20,7 @@ from .segmenters import load_segmenter, segment, stop_words, without
 from .signature import Features, Signature
 from .simhash import fingerprints
 from .sketch import sketch_each
-from .tokens import BETWEEN, tokenise
+from .tokens import BETWEEN, HAN, SYLLABLE, tokenise
 from .values import FIGURES, NUMBERS, TITLE, WORDS, figures, pack, titles, words
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Fingerprinter:
             features = Hashes.of([character_shingles(text, size, self.seed) for text in texts])
             return fingerprints(features, np.full(len(features.values), size), weight)
         # One character of a script without spaces says little alone.
-        alone = terms.tokens.unspaced if weight == "keywords" else terms.tokens.syllables
+        alone = HAN if weight == "keywords" else SYLLABLE
         return fingerprints(*terms.votes(size, alone), weight)
 
     def _digest(self, text: MainText) -> bytes:
@@ -153,10 +153,12 @@ def phrases_of_walls() -> tuple[str, ...]:
 
 
 def _checked(text: str | MainText) -> MainText:
-    require_type("A text", text, (str, MainText), "a str or a MainText")
-    for part in (checked := main_text(text)):
+    if isinstance(text, str):
+        return main_text(text)
+    require_type("A text", text, MainText, "a str or a MainText")
+    for part in text:
         require_type("A text", part, str, "a str")
-    return checked
+    return text
 
 
 #: Remembered, because to load a segmenter takes long.

@@ -16,6 +16,8 @@ import numpy as np
 
 from scrapy_neardup.arguments import require_whole
 
+from .tokens import HAN, LETTER
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -80,13 +82,13 @@ def hash_tokens(tokens: Tokens, seed: int = 0) -> NDArray[np.uint64]:
         sums = characters.take(points % _PLANE) + planes.take(points // _PLANE)
     count = 1 << max(len(points) - 1, 1).bit_length()
     sums *= _powers(base, count)[: len(points)]
-    sums.cumsum(out=sums)
+    np.add.accumulate(sums, out=sums)
     edges = sums.take(places - 1)
     hashes = edges[:, 1] - edges[:, 0]
     hashes *= _powers(inverse, count).take(places[:, 0])
     hashes = mix(hashes)
-    long = tokens.lengths > _LONGEST
-    for number in long.nonzero()[0].tolist() if np.count_nonzero(long) else ():
+    lengths = tokens.lengths
+    for number in (lengths > _LONGEST).nonzero()[0].tolist() if lengths.max(initial=0) > _LONGEST else ():
         data = points[slice(*places[number])].astype("<u4").tobytes()
         digest = blake2b(data, digest_size=8, key=seed.to_bytes(4, "little")).digest()
         hashes[number] = int.from_bytes(digest, "little")
@@ -159,11 +161,12 @@ class Terms:
     """The *tokens* of several texts, their *hashes* (uint64[n]) and *bounds*; no run is over *longest*."""
 
     def __init__(
-        self, tokens: Tokens, hashes: NDArray[np.uint64], bounds: list[int], longest: int = 1
+        self, tokens: Tokens, hashes: NDArray[np.uint64], bounds: list[int], longest: int, mixed: bool = True
     ) -> None:
         self.tokens, self.hashes, self.bounds = tokens, hashes, bounds
         self._longest = longest
-        self._mixed = np.count_nonzero(tokens.kinds) > 0
+        #: Whether there are tokens of scripts without spaces.
+        self.mixed = mixed and bool(np.count_nonzero(tokens.kinds))
 
     def sections(self, count: int) -> list[Terms]:
         """Return the terms of each *count* texts that follow each other."""
@@ -172,7 +175,7 @@ class Terms:
             bounds = self.bounds[first : first + count + 1]
             part = slice(bounds[0], bounds[-1])
             bounds = [bound - bounds[0] for bound in bounds]
-            found.append(Terms(self.tokens[part], self.hashes[part], bounds, self._longest))
+            found.append(Terms(self.tokens[part], self.hashes[part], bounds, self._longest, self.mixed))
         return found
 
     def counts(self) -> tuple[list[int], list[int]]:
@@ -182,10 +185,10 @@ class Terms:
         """
         counts = [stop - start for start, stop in pairwise(self.bounds)]
         characters = [1] * len(counts)
-        for text, own in enumerate(pairwise(self.bounds)) if self._mixed else ():
-            tokens = self.tokens[slice(*own)]
-            four = int(np.count_nonzero(tokens.letters))
-            two = int(np.count_nonzero(tokens.kinds)) - four
+        for text, own in enumerate(pairwise(self.bounds)) if self.mixed else ():
+            kinds = self.tokens.kinds[slice(*own)]
+            four = int(np.count_nonzero(kinds >= LETTER))
+            two = int(np.count_nonzero(kinds)) - four
             words, halves, quarters = counts[text] - two - four, (two + 1) // 2, (four + 3) // 4
             counts[text] = words + halves + quarters
             if words < halves + quarters:
@@ -215,15 +218,15 @@ class Terms:
         begin with a letter of one twice as many.
         """
         short = self._runs.hashes(words)
-        if characters is None or not self._mixed:
+        if characters is None or not self.mixed:
             parts = []
             for text, (start, stop) in enumerate(pairwise(self.bounds)):
                 place = start + text * self._longest
                 parts.append(short[place : place + max(stop - start - words + 1, min(stop - start, 1))])
             return Hashes.of(parts)
         hashes = short.take(self._places)
-        sizes = np.full(len(hashes), words)
-        for begins, size in ((self.tokens.unspaced, characters), (self.tokens.letters, 2 * characters)):
+        sizes, kinds = np.full(len(hashes), words), self.tokens.kinds
+        for begins, size in ((kinds >= HAN, characters), (kinds >= LETTER, 2 * characters)):
             np.copyto(hashes, self._runs.hashes(size).take(self._places), where=begins)
             sizes[begins] = size
         bounds = np.array(self.bounds)
@@ -232,32 +235,31 @@ class Terms:
         kept[bounds[:-1][bounds[:-1] < bounds[1:]]] = True
         return self.those(kept, hashes)
 
-    def paired(
-        self, alone: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.bool_]]:
+    def paired(self, least: int) -> tuple[NDArray[np.uint64], NDArray[np.bool_], NDArray[np.bool_]]:
         """Return a hash for each token, which are of a pair that it begins, and which tokens are in no other.
 
-        Each two neighbours make a pair among the tokens *alone* (bool[n]), which say little alone. The shapes
-        are uint64[n], bool[n] and bool[n].
+        Each two neighbours make a pair among the tokens of kinds from *least* on, that say little alone. The
+        shapes are uint64[n], bool[n] and bool[n].
         """
+        alone = self.tokens.kinds >= least
         pairs, kept = np.zeros(len(self.hashes), np.bool_), np.ones(len(self.hashes), np.bool_)
-        if not np.count_nonzero(alone):
-            return self.hashes, pairs, kept
         np.logical_and(alone[:-1], alone[1:], out=pairs[:-1])
         pairs[np.array(self.bounds[1:]) - 1] = False
         kept[1:] = pairs[1:] | ~pairs[:-1]  # the last of a run of those is in a pair already
         return np.where(pairs, self._runs.hashes(2).take(self._places), self.hashes), pairs, kept
 
-    def votes(self, size: int, alone: NDArray[np.bool_]) -> tuple[Hashes, NDArray[np.intp]]:
+    def votes(self, size: int, least: int) -> tuple[Hashes, NDArray[np.intp]]:
         """Return what votes for fingerprints: shingles of *size* tokens, and how long each is; intp[n].
 
-        If *size* is 1, each two neighbours among the tokens *alone* (bool[n]) make one, of length 0.
+        If *size* is 1, each two neighbours among the tokens of kinds from *least* on make one, of length 0.
         """
         if size > 1:
             found = self.shingles(size)
             return found, np.ones(len(found.values), np.intp)
         lengths = self.tokens.lengths
-        values, pairs, kept = self.paired(alone)
+        if not self.mixed:
+            return Hashes(self.hashes, self.bounds), lengths
+        values, pairs, kept = self.paired(least)
         lengths[pairs] = 0
         return self.those(kept, values), lengths[kept]
 
@@ -272,9 +274,10 @@ def distinct_each(hashes: Hashes) -> tuple[Hashes, NDArray[np.int64]]:
 def sorted_each(hashes: Hashes) -> NDArray[np.intp]:
     """Sort each text in place; return where each distinct value begins, and the last ends; intp[m + 1]."""
     values, bounds = hashes
-    for each in hashes.each():
-        each.sort()
+    for start, stop in pairwise(bounds):
+        values[start:stop].sort()
     new = np.empty(len(values) + 1, np.bool_)
     np.not_equal(values[1:], values[:-1], out=new[1:-1])
-    new[bounds] = True
+    for bound in bounds:
+        new[bound] = True
     return new.nonzero()[0]

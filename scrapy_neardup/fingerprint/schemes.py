@@ -114,7 +114,7 @@ def anchors(shingles: Hashes, count: int = ANCHORS) -> NDArray[np.uint64]:
     each part is taken (Broder 1997), or NO_KEY if there is none.
     """
     values, bounds = shingles
-    least = np.full((len(bounds) - 1) * count, NO_KEY, np.uint64)
+    least = NO_KEY.repeat((len(bounds) - 1) * count)
     parts = (values >> _PART & constant(count - 1)).view(np.int64)
     np.minimum.at(least, by_text(parts, bounds, count), values)
     return least.reshape(-1, count)

@@ -11,7 +11,7 @@ import numpy as np
 from scrapy_neardup.errors import ConfigurationError
 
 from .normalise import normalise, text_of
-from .tokens import Tokens, tokenise
+from .tokens import HAN, Tokens, tokenise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -59,7 +59,7 @@ def segment(tokens: Tokens, segmenter: Segmenter) -> Tokens:
 
     Raises `ConfigurationError` if the segmenter fails or changes the text.
     """
-    han = tokens.unspaced & ~tokens.syllables
+    han = tokens.kinds == HAN
     if not han.any():
         return tokens
     firsts, ends = tokens.places[han].T
@@ -82,7 +82,7 @@ def segment(tokens: Tokens, segmenter: Segmenter) -> Tokens:
     lasts = np.append(begins[1:], len(starts)) - 1
     places = np.stack((tokens.places[begins, 0], tokens.places[lasts, 1]), axis=1)
     numbers = np.logical_and.reduceat(tokens.numbers, begins)
-    return Tokens(tokens.points, places, (tokens.kinds * tokens.syllables)[starts], numbers)
+    return Tokens(tokens.points, places, np.where(han, 0, tokens.kinds)[starts], numbers)
 
 
 def stop_words(languages: Iterable[str]) -> frozenset[str]:
@@ -100,7 +100,7 @@ def stop_words(languages: Iterable[str]) -> frozenset[str]:
     listed = (tokenise(normalise(entry)) for entry in stopwordsiso.stopwords(wanted))
     # Phrases are left out, but a Chinese word is one token in segmented text. So are numbers, since some
     # pages differ in nothing else.
-    whole = (entry for entry in listed if len(entry.words) == 1 or entry.unspaced.all())
+    whole = (entry for entry in listed if len(entry.words) == 1 or entry.kinds.all())
     return frozenset("".join(entry.words) for entry in whole if entry.words and not entry.numbers.all())
 
 

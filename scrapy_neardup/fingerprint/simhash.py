@@ -71,17 +71,16 @@ def fingerprints(features: Hashes, lengths: NDArray[np.intp], weight: Weight) ->
     else:
         found, counts = distinct_each(Hashes(features.values.copy(), features.bounds))
         weights = np.rint(_WEIGH[weight](counts) * _WEIGHT_UNIT)
-    bounds = pairwise(found.bounds)
-    return [vote(each, weights[slice(*own)]) for each, own in zip(found.each(), bounds, strict=True)]
+    return [vote(found.values[start:stop], weights[start:stop]) for start, stop in pairwise(found.bounds)]
 
 
 #: The weight of a word rises in so many steps, from nothing where .4 of the words of its text are shorter to
 #: all where .6 are: by 80 steps a share, from 32 on. It pays on what the row ``tf`` of docs/quality.md lacks.
-_STEPS, _STEEPNESS, _NOTHING = 16, 40, 32
+_STEPS, _STEEPNESS, _NOTHING, _ALL = map(np.array, (16, 40, 32, 48))
 #: A word that occurs more often than this counts as if it occurred so often, so that no word decides alone.
 _MOST = 10
 #: Lengths from this on are the same.
-_LONG = 64
+_LONG = np.array(64)
 #: The lowest bits of a word's hash give way to its rank, so that one sort orders both.
 _RANK_BITS = constant(5)
 _RANK = constant((1 << 5) - 1)
@@ -115,14 +114,13 @@ def _ranks(lengths: NDArray[np.intp], bounds: list[int]) -> NDArray[np.uint64]:
 
     A length of 0, of two characters of a script without spaces, has the highest rank, and counts alone.
     """
-    texts, columns = len(bounds) - 1, _LONG + 1
+    texts, columns = len(bounds) - 1, int(_LONG) + 1
     cells = by_text(np.minimum(lengths, _LONG), bounds, columns)
     counts = np.bincount(cells, minlength=texts * columns).reshape(-1, columns)
     counts[:, 0] = 0
     as_long = counts.cumsum(axis=1)  # or shorter
-    words = np.maximum(as_long[:, -1:], 1)
-    by_length = (2 * as_long - counts) * _STEEPNESS // words
-    by_length = np.minimum(np.maximum(by_length, _NOTHING), _NOTHING + _STEPS) - _NOTHING
+    by_length = (as_long + as_long - counts) * _STEEPNESS // np.maximum(as_long[:, -1:], 1)
+    by_length = np.minimum(np.maximum(by_length, _NOTHING), _ALL) - _NOTHING
     by_length[:, 0] = _STEPS
     ranks: NDArray[np.uint64] = by_length.take(cells).view(np.uint64)
     return ranks

@@ -26,11 +26,11 @@ SIZE = BINS // 8
 
 _BINS, _ONE = constant(BINS), constant(1)
 _HALF, _FILLED = constant(32), constant(1 << 63)
-# The bins that an empty bin may borrow from, in this order, some at a time: uint16[4, BINS, 16]. They are the
+# The bins that an empty bin may borrow from, in this order, some at a time: intp[4, BINS, 16]. They are the
 # same for every text, and part of the format.
 _LENDERS = np.ascontiguousarray(
     (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS))
-    .astype(np.uint16)
+    .astype(np.intp)
     .reshape(BINS, 4, 16)
     .swapaxes(0, 1)
 )
@@ -49,8 +49,8 @@ def sketch_each(shingles: Hashes) -> list[tuple[bytes, int]]:
     for start in range(0, len(minima), BINS):
         _borrow(minima[start : start + BINS])
     packed = np.packbits((minima & _ONE).astype(np.bool_)).tobytes()
-    sketches = (packed[start : start + SIZE] for start in range(0, len(packed), SIZE))
-    return [(each, stop - start) for each, (start, stop) in zip(sketches, counts, strict=True)]
+    starts = range(0, len(packed), SIZE)
+    return [(packed[at : at + SIZE], stop - start) for at, (start, stop) in zip(starts, counts, strict=True)]
 
 
 def _borrow(minima: NDArray[np.uint64]) -> None:
@@ -61,10 +61,8 @@ def _borrow(minima: NDArray[np.uint64]) -> None:
     filled = minima != 0
     empty = (~filled).nonzero()[0]
     for lenders in _LENDERS:
-        asked = lenders.take(empty, axis=0)
-        first = filled.take(asked).argmax(axis=1)
-        first += np.arange(0, asked.size, asked.shape[1])
-        taken = asked.ravel().take(first)
+        first = filled.take(lenders.take(empty, axis=0)).argmax(axis=1)
+        taken = lenders[empty, first]
         minima[empty] = minima.take(taken) >> _BIT.take(empty)
         found = filled.take(taken)
         if np.count_nonzero(found) == len(found):

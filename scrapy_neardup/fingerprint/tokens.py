@@ -14,14 +14,15 @@ from .normalise import BMP, CODE_POINTS, code_points, text_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_OTHER, _WORD, _DIGIT, _HAN, _NUMERAL, _SYLLABLE, _LETTER, _MARK = range(8)
+#: Kinds of characters. One of a syllabary says little alone; of an alphabet, four make a word.
+_OTHER, _WORD, _DIGIT, HAN, _NUMERAL, SYLLABLE, LETTER, _MARK = range(8)
 _CLASSES = (
     (_WORD, r"[\p{L}\p{N}]+"),
     (_DIGIT, r"\p{Nd}+"),
-    (_HAN, r"[\p{Han}&&[\p{L}\p{Nl}]]+"),
+    (HAN, r"[\p{Han}&&[\p{L}\p{Nl}]]+"),
     (_NUMERAL, r"[\p{Han}&&[\p{Numeric_Type=Numeric}\p{Nl}]]+"),
-    (_SYLLABLE, r"[[\p{Hiragana}\p{Katakana}\u30FC]&&\p{L}]+"),
-    (_LETTER, r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]+"),
+    (SYLLABLE, r"[[\p{Hiragana}\p{Katakana}\u30FC]&&\p{L}]+"),
+    (LETTER, r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]+"),
     (_MARK, r"\p{M}+"),
 )
 #: What stands between texts that are tokenised together; no normalised text has it.
@@ -37,7 +38,7 @@ class Tokens:
     points: NDArray[np.uint8 | np.uint16 | np.uint32]
     #: Where each token begins and ends; intp[n, 2].
     places: NDArray[np.intp]
-    #: What each token is: a word, 0, or one character of a script without spaces; uint8[n].
+    #: What each token is: a word, 0, or one character of a script without spaces, `HAN` or above; uint8[n].
     kinds: NDArray[np.uint8]
     #: Which tokens have a digit, or are a Han character for a number; bool[n].
     numbers: NDArray[np.bool_]
@@ -48,21 +49,6 @@ class Tokens:
     def __getitem__(self, which: slice | NDArray[np.bool_]) -> Tokens:
         """Return some of the tokens (bool[n])."""
         return Tokens(self.points, self.places[which], self.kinds[which], self.numbers[which])
-
-    @property
-    def unspaced(self) -> NDArray[np.bool_]:
-        """Which tokens are one character of a script without spaces; bool[n]."""
-        return self.kinds >= _HAN
-
-    @property
-    def syllables(self) -> NDArray[np.bool_]:
-        """Which of those are of a syllabary or alphabet, so that one of them says little; bool[n]."""
-        return self.kinds >= _SYLLABLE
-
-    @property
-    def letters(self) -> NDArray[np.bool_]:
-        """Which of these are of an alphabet: four of them make a word, of other characters two; bool[n]."""
-        return self.kinds >= _LETTER
 
     @property
     def lengths(self) -> NDArray[np.intp]:
@@ -114,12 +100,12 @@ def tokenise(text: str) -> Tokens:
         script = _script_of_marks(kind - digits)
         before, after = script[:-1], script[1:]
         edge = before != after
-        edge |= (kind[1:] >= _HAN) & (kind[1:] != _MARK)
+        edge |= (kind[1:] >= HAN) & (kind[1:] != _MARK)
         first = (edge & (after != _OTHER)).nonzero()[0] + 1
         last = (edge & (before != _OTHER)).nonzero()[0] + 1
         places = np.stack((first, last), axis=1)
         kinds = script.take(first)
-        kinds[kinds < _HAN] = 0
+        kinds[kinds < HAN] = 0
     numbers = np.zeros(len(places), np.bool_)
     if len(at := digits.nonzero()[0]):
         numbers[places[:, 0].searchsorted(at, "right") - 1] = True

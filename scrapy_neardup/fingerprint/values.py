@@ -15,6 +15,7 @@ import regex
 
 from .hashing import Hashes, below, constant, mix
 from .normalise import fold_letters
+from .tokens import HAN, SYLLABLE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,9 +68,11 @@ class Others(NamedTuple):
 
 def pack(hashes: Hashes, most: int) -> list[bytes]:
     """Pack the upper 16 bits of the greatest of the *hashes* of each text, *most* of them."""
+    if not len(hashes.values):  # as of most titles
+        return [bytes(2 * most)] * (len(hashes.bounds) - 1)
     values = (hashes.values >> _SHORT).tolist()
     kept = [sorted({*values[start:stop]})[: -most - 1 : -1] for start, stop in pairwise(hashes.bounds)]
-    return [struct.pack(f"<{most}H", *each, *bytes(most - len(each))) for each in kept]
+    return [struct.pack(f"<{len(each)}H", *each).ljust(2 * most, b"\0") for each in kept]
 
 
 def compare(new: NDArray[Any], stored: NDArray[Any]) -> list[Others]:
@@ -134,7 +137,7 @@ def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
     Each number of a title is hashed with the one before it, too: part 2 of 3 is not part 3 of 2. Of scripts
     without spaces each two neighbours make a word.
     """
-    hashes = _words(terms, terms.tokens.unspaced, numbers=True)
+    hashes = _words(terms, HAN, numbers=True)
     numbers = terms.tokens.numbers.nonzero()[0]
     if len(numbers) > 1:
         values = terms.hashes.take(numbers)
@@ -155,17 +158,19 @@ def words(short: Terms, main: Terms, counts: list[int]) -> Hashes:
 
     Those of short lines are the greater ones, so that they are kept first.
     """
-    found = _words(short, short.tokens.syllables)
+    found = _words(short, SYLLABLE)
     found = Hashes(found.values | _FIRST, found.bounds)
     if min(counts) > FEW:
         return found
-    few = zip(_words(main, main.tokens.syllables).each(), counts, strict=True)
+    few = zip(_words(main, SYLLABLE).each(), counts, strict=True)
     return joined(found, Hashes.of([(each if count <= FEW else each[:0]) & ~_FIRST for each, count in few]))
 
 
-def _words(terms: Terms, alone: NDArray[np.bool_], *, numbers: bool = False) -> Hashes:
-    """Hash all words of each text that are no *numbers*; of tokens *alone* (bool[n]), each two neighbours."""
-    values, pairs, kept = terms.paired(alone)
+def _words(terms: Terms, least: int, *, numbers: bool = False) -> Hashes:
+    """Hash all words of each text, also *numbers* or not; of kinds from *least* on, each two neighbours."""
+    if not terms.mixed:
+        return terms.those(numbers | ~terms.tokens.numbers, terms.hashes)
+    values, pairs, kept = terms.paired(least)
     return terms.those(kept & (numbers | pairs | ~terms.tokens.numbers), values)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.hashing import Hashes, Terms, distinct_each, hash_tokens, shingle
 from scrapy_neardup.fingerprint.normalise import normalise
-from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
+from scrapy_neardup.fingerprint.tokens import BETWEEN, HAN, LETTER, tokenise
 
 HASHES = st.lists(st.integers(0, 2**64 - 1), max_size=60)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -96,7 +96,7 @@ def test_shingles_of_texts_of_any_sizes_in_any_order(texts: list[str], sizes: li
             count = len(made.hashes)
             assert plain.tolist() == padded(made.hashes, words)
             expected: list[int] = []
-            marks = zip(made.tokens.unspaced, made.tokens.letters, strict=True)
+            marks = zip(made.tokens.kinds >= HAN, made.tokens.kinds >= LETTER, strict=True)
             for start, (unspaced, letter) in enumerate(marks):
                 size = (words + more * bool(unspaced)) * (1 + bool(letter))
                 if start + size <= count or not start:

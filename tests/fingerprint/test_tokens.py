@@ -16,19 +16,20 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Features, Fingerprinter
 from scrapy_neardup.fingerprint.normalise import fold_letters, normalise
 from scrapy_neardup.fingerprint.segmenters import load_segmenter, segment, stop_words, without
-from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
+from scrapy_neardup.fingerprint.tokens import BETWEEN, HAN, LETTER, SYLLABLE, tokenise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-LETTER = r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]"
-SYLLABLE = rf"[[\p{{Hiragana}}\p{{Katakana}}\u30FC{LETTER}]&&\p{{L}}]"
-HAN = r"[\p{Han}&&[\p{L}\p{Nl}]]"
+ONE_LETTER = r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]"
+ONE_SYLLABLE = rf"[[\p{{Hiragana}}\p{{Katakana}}\u30FC{ONE_LETTER}]&&\p{{L}}]"
+ONE_HAN = r"[\p{Han}&&[\p{L}\p{Nl}]]"
 NUMBER = regex.compile(r"\p{Nd}|[\p{Han}&&[\p{Numeric_Type=Numeric}\p{Nl}]]", regex.V1)
-WORD = rf"[[\p{{L}}\p{{N}}]--{SYLLABLE}--{HAN}]"
+WORD = rf"[[\p{{L}}\p{{N}}]--{ONE_SYLLABLE}--{ONE_HAN}]"
 ORACLE = regex.compile(
-    rf"(?P<single>(?P<syllable>(?P<letter>{LETTER})|{SYLLABLE})\p{{M}}*+|{HAN}\p{{M}}*+)|{WORD}(?:{WORD}|\p{{M}})*+",
+    rf"(?P<single>(?P<syllable>(?P<letter>{ONE_LETTER})|{ONE_SYLLABLE})\p{{M}}*+|{ONE_HAN}\p{{M}}*+)"
+    rf"|{WORD}(?:{WORD}|\p{{M}})*+",
     regex.V1,
 )
 MIXED = st.text(
@@ -49,9 +50,9 @@ def test_equals_a_regular_expression(text: str) -> None:
     tokens = tokenise(text)
     matches = list(ORACLE.finditer(text))
     assert tokens.words == [match.group() for match in matches]
-    assert tokens.unspaced.tolist() == [match["single"] is not None for match in matches]
-    assert tokens.syllables.tolist() == [match["syllable"] is not None for match in matches]
-    assert tokens.letters.tolist() == [match["letter"] is not None for match in matches]
+    assert (tokens.kinds >= HAN).tolist() == [match["single"] is not None for match in matches]
+    assert (tokens.kinds >= SYLLABLE).tolist() == [match["syllable"] is not None for match in matches]
+    assert (tokens.kinds >= LETTER).tolist() == [match["letter"] is not None for match in matches]
     assert tokens.numbers.tolist() == [bool(NUMBER.search(match.group())) for match in matches]
 
 
@@ -89,9 +90,9 @@ def test_only_han_characters_are_joined(text: str) -> None:
     tokens = tokenise(text)
     joined = segment(tokens, InTwos())
     assert "".join(joined.words) == "".join(tokens.words)
-    han = tokens.unspaced & ~tokens.syllables
-    assert [word for word, single in zip(joined.words, joined.unspaced, strict=True) if single] == [
-        word for word, kana in zip(tokens.words, tokens.syllables, strict=True) if kana
+    han = tokens.kinds == HAN
+    assert [word for word, single in zip(joined.words, joined.kinds, strict=True) if single] == [
+        word for word, kana in zip(tokens.words, tokens.kinds >= SYLLABLE, strict=True) if kana
     ]
     assert len(joined.words) <= len(tokens.words) <= len(joined.words) + np.count_nonzero(han)
     assert joined.numbers.sum() <= tokens.numbers.sum()
@@ -137,7 +138,7 @@ def test_the_other_tokens_are_left_with_what_is_known_of_them(text: str, words: 
     left = [i for i, word in enumerate(tokens.words) if word not in words] or list(range(len(tokens.words)))
     kept = without(tokens, words)
     assert kept.words == [tokens.words[i] for i in left]
-    for name in ("unspaced", "syllables", "letters", "numbers"):
+    for name in ("kinds", "numbers"):
         assert np.array_equal(getattr(kept, name), getattr(tokens, name)[left])
 
 
