@@ -203,7 +203,7 @@ def _evidence(
     shingles = np.maximum(shingles, 1)
     length = shingles[0] / shingles[1]
     shorter = np.minimum(new["tokens"], stored["tokens"])
-    # Only a share of the words is stored: if one of those is substituted, others may be; notes are short.
+    # Words are sampled: one that is substituted hints at more; in a note of one site at as many as expected.
     note = known & same & (shorter <= FEW) & (jaccard < 1)
     unseen = (words.share < 1) & (words.substituted > 0) & (shorter > FEW) & (shorter < TOKENS_A_VALUE)
     return Evidence(

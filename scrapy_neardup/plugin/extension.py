@@ -69,11 +69,11 @@ class NearDupExtension:
         )
         self.reservations = Reservations(crawler, self.reporter, remote=self.detector.index.remote)
         self._froze = False
-        self.budget = self.known = None
+        self.budget = self.known_urls = None
         if self.config.budget is not None:
             self.budget = Budget(self.config.budget, self._state, self.reservations.on_its_way)
         if any(rule.to is not None for rule in self.config.rules):
-            self.known = KnownUrls(self.config.rules, self._state)
+            self.known_urls = KnownUrls(self.config.rules, self._state)
 
     def _state(self) -> dict[str, Any]:
         """Return the state of the spider, which is kept in the JOBDIR, if there is one."""

@@ -62,7 +62,7 @@ class NearDupDownloaderMiddleware(Component):
                 await wait_done(lambda _: None, 0.05)
             else:  # other requests need its place
                 return request.replace()
-        for name, holder in (("rules", self.extension.known), ("budget", self.extension.budget)):
+        for name, holder in (("rules", self.extension.known_urls), ("budget", self.extension.budget)):
             why = later = None
             with self.extension.reporter.fails_open(name, request.url):
                 if holder is not None and (held := holder.held(request)) is not None:

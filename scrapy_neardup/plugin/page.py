@@ -437,7 +437,7 @@ class CrawledPage:
 
     def _tell_known_urls(self) -> None:
         """Tell those who hold requests back that the page is stored, or a copy."""
-        known = self.extension.known
+        known = self.extension.known_urls
         if known is None or self.kind in ("", "wall"):
             return
         items_dropped = self.ended and not self.failed and self.yielded_items > self.passed_items
