@@ -337,10 +337,7 @@ def test_an_excerpt_that_came_first_does_not_drop_the_whole(
         assert detector.add(excerpt, url=urls[0]).kind == "unique"
         verdict = detector.add(whole, url=urls[1])
         kinds.append(verdict.kind)
-        assert (verdict.is_duplicate, verdict.url) == (
-            False,
-            urls[0] if verdict.kind == "fuller" else None,
-        )
+        assert (verdict.is_duplicate, verdict.url) == (False, urls[0] if verdict.kind == "fuller" else None)
         # From now on the whole is what its copies are held against; the excerpt is known as what it is.
         copy = detector.check(f"{whole} More copied words.", url=urls[2])
         assert (copy.kind, copy.url) == ("near", urls[1])

@@ -6,14 +6,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from scrapy_neardup.matching.items import (
-    MOST_BYTES,
-    Difference,
-    ItemNotes,
-    RepeatedItems,
-    pack,
-    unpack,
-)
+from scrapy_neardup.matching.items import MOST_BYTES, Difference, ItemNotes, RepeatedItems, pack, unpack
 from scrapy_neardup.verdict import Repeated
 
 TEXT = "The ferry keeps its winter timetable until the pier has been mended by the county. " * 6

@@ -152,8 +152,7 @@ def test_a_copy_brings_next_to_nothing_new_and_is_not_one_of_several() -> None:
 
 
 @pytest.mark.parametrize(
-    ("site", "changed", "mostly"),
-    [("one", 4, True), ("one", 7, False), ("two", 9, True), ("two", 14, False)],
+    ("site", "changed", "mostly"), [("one", 4, True), ("one", 7, False), ("two", 9, True), ("two", 14, False)]
 )
 def test_so_many_single_words_of_200_may_differ(site: str, changed: int, mostly: bool) -> None:
     """As the README says: the rules look at numbers, not at words."""
