@@ -132,7 +132,7 @@ def forget(path_and_urls: tuple[Path | str, tuple[str, ...]], hosts: tuple[str, 
 
     Nothing is judged by them any more. They leave the disk with the next compact.
     """
-    from scrapy_neardup.matching.records import filed_url, find_urls
+    from scrapy_neardup.matching.records import filed_url, find_urls, require_pages
     from scrapy_neardup.matching.sites import host_of
 
     path, urls = path_and_urls
@@ -140,7 +140,9 @@ def forget(path_and_urls: tuple[Path | str, tuple[str, ...]], hosts: tuple[str, 
         raise click.UsageError("Name URLs, or a host (--host).")
     bare = {host_of(host if "//" in host else f"//{host}") or host.lower() for host in hosts}
     with _opened(path) as found, progress("Looking for documents"):
-        gone = _select(found, lambda some: [host_of(url) in bare for url in some.urls])
+        require_pages(found.header)
+        # Only for hosts all documents are read.
+        gone = _select(found, lambda some: [host_of(url) in bare for url in some.urls]) if hosts else []
         of_urls, known = find_urls(found, urls)
         gone = [*{*gone, *of_urls}]
         found.discard(gone)

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.audit.model import Audit
 
-    Story = dict[str, Any]
-
 SCRIPTS = ("dom", "unpack", "diff", "comparison", "clusters")
 #: Characters kept of a title, of a text, and of what stands in a cell.
 LONGEST_TITLE, LONGEST_TEXT, LONGEST = 200, 20_000, 300
