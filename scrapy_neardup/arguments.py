@@ -5,18 +5,15 @@ from __future__ import annotations
 import inspect
 import math
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
 
 
 def require_whole(name: str, value: object, low: int | None = None, high: int | None = None) -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 SECONDS_PER_DAY = 86_400
 #: A time before all that `time.monotonic` may say, which may be negative: what is due from it on is due now.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import secrets
 import time
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -33,9 +35,6 @@ from .options import DetectionOptions
 from .verdict import Repeated, Verdict
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Collection
-
     from typing_extensions import Self
 
     from .index import Index

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,8 +22,6 @@ from .fingerprint import SCHEMES, Features, Scheme
 from .index.tables import LAYOUTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from .fingerprint import Fingerprinter
 
 Choice = TypeVar("Choice", str, int)

@@ -9,6 +9,7 @@ import asyncio
 import ipaddress
 import logging
 import re
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from hmac import compare_digest
@@ -28,8 +29,6 @@ from .extraction import Page
 from .matching.sites import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from .detector import Detector

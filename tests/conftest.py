@@ -5,19 +5,14 @@ from __future__ import annotations
 import itertools
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests.examples import QUICK, THOROUGH
-from tests.index.redis_server import running
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.index.redis_server import RedisServer
+from tests.index.redis_server import RedisServer, running
 
 # The first call in a process makes tables, and machines are busy; how long work takes is measured elsewhere.
 settings.register_profile("thorough", deadline=None, max_examples=THOROUGH)

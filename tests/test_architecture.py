@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import pytest
 
@@ -16,9 +17,6 @@ from scrapy_neardup.extraction.libraries import EXTRACTORS
 from scrapy_neardup.fingerprint import SCHEMES
 from scrapy_neardup.index.stores import BACKENDS
 from scrapy_neardup.verdict import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "scrapy_neardup"

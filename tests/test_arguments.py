@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,9 +25,6 @@ from scrapy_neardup.arguments import escaped
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.sources.records import SourceUnavailable
 from scrapy_neardup.extraction import Page, Workers, load_extractor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NAN, HASHES = math.nan, np.arange(9, dtype=np.uint64)
 #: No fingerprints, one or several of them.

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from scrapy_neardup import NearDupError
 from tests.helpers.readers import CORPUS, inputs, readers
 from tests.helpers.sound import sound_inputs
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Seconds of the processor's time that an input may take: most take a millisecond, some wait for pages.
 SECONDS = 10

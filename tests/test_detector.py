@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +16,6 @@ from scrapy_neardup.fingerprint import Features
 from scrapy_neardup.matching.records import find_urls
 from tests.audit.corpora import edited, text
 from tests.helpers.short_lines import weather
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 ONE_SITE, TWO_SITES = "https://a.example/{}", "https://{}.example/"
 DAY = 86_400

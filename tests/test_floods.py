@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from scrapy_neardup import Detector
+from scrapy_neardup.fingerprint import Signature
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.matching.matcher import NEAREST
 from scrapy_neardup.matching.records import OWN, entries, equal_only
 from tests.audit.corpora import text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.fingerprint import Signature
-
     #: Makes n fingerprints or digests, given one of those that are looked up.
     Make = Callable[[int, int], NDArray[np.uint64]]
 

@@ -10,10 +10,11 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -27,9 +28,6 @@ from scrapy_neardup import Detector, serve
 from scrapy_neardup.cli import main
 from tests.audit.corpora import text
 from tests.helpers.processes import COMMAND
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
 
 PAGE = (Path(__file__).parents[1] / "docs" / "service.md").read_text("utf-8")
 EXAMPLE = re.compile(r"^```sh\n(.*?)^```\n+```json\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,9 +16,6 @@ from scrapy_neardup.matching.records import entries
 from tests.audit.corpora import text
 from tests.examples import examples
 from tests.helpers.short_lines import KINDS, SCRIPTS, Maker
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FORMS = {
     "titled": lambda page: MainText(page.description, page.title, "\n".join(page.lines)),

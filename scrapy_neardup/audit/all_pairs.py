@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.fingerprint import hamming
 from scrapy_neardup.index.tables import BITS, DISTANCE, NO_KEY, PermutedTables
@@ -16,10 +18,6 @@ from scrapy_neardup.matching.records import DIGEST
 from .arrays import begins, places, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
     from scrapy_neardup.index import Documents
     from scrapy_neardup.matching.matcher import Matcher
 

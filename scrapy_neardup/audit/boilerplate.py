@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.fingerprint.main_text import stand_in
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.matching.sites import split_url
 
-from .arrays import text_places
+from .arrays import begins, text_places
 from .names import TITLES, name_pages
-from .paragraphs import paragraph_keys, widespread, without_paragraphs
-from .signing import spread
+from .signing import paragraph_keys, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
     from scrapy_neardup.fingerprint.main_text import MainText
 
     from .crawl import Crawl
@@ -120,3 +119,29 @@ def rest_of(text: MainText, left_out: Collection[int], title: str) -> MainText:
     marks = " ".join(f"{name}{ending}" for name in names for ending in "xyz")
     rest = without_paragraphs(text.text, left_out)
     return text._replace(text=rest, title=title, details=f"{text.details}\n{marks}")
+
+
+def without_paragraphs(text: str, keys: Collection[int]) -> str:
+    """Return *text* without the long paragraphs that have *keys*."""
+    lines = (line for line in text.split("\n") if not any(key in keys for key in paragraph_keys(line)))
+    return "\n".join(lines)
+
+
+def widespread(
+    sites: NDArray[np.integer], keys: NDArray[np.uint64], titles: NDArray[np.integer], least: int = TITLES
+) -> NDArray[np.bool_]:
+    """Tell which of n paragraphs stand on pages of *least* different titles of their site; bool[n].
+
+    *sites* and *titles* have numbers of its site and of its page's title. This takes 40 bytes a paragraph.
+    """
+    found = np.zeros(len(keys), bool)
+    # Most paragraphs stand on few pages at all, and sorting by one column is quick.
+    values, counts = np.unique(keys, return_counts=True)
+    often = np.flatnonzero(np.isin(keys, values[counts >= least]))
+    order = often[np.lexsort((titles[often], keys[often], sites[often]))]
+    site, key, title = sites[order], keys[order], titles[order]
+    new = begins(site) | begins(key)  # where the next paragraph or site begins
+    other = new | begins(title)
+    group = np.cumsum(new) - 1
+    found[order] = (np.bincount(group, weights=other) >= least)[group]
+    return found

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import difflib
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Page
@@ -24,11 +27,6 @@ from .sources.records import DAMAGE, read_whole
 from .sources.responses import looks_like_html, read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
     from .options import AuditOptions
 
     Rows = NDArray[np.int64]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,9 +20,6 @@ from .sources import find_sources
 from .sources.copying import copy_without, require_copyable
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable
-
     from .sources.records import Origin
     from .store import Row
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from scrapy_neardup.matching.items import ItemNotes, other_amounts, pack, unpack
 from scrapy_neardup.matching.sites import split_url
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 #: Sites and releases with so many different titles show which words of titles, or paragraphs, are theirs.
 TITLES = 15

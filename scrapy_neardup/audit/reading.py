@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
@@ -18,9 +20,6 @@ from .sources.responses import read_head
 from .store import row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from concurrent.futures import Future
-
     from .model import Input
     from .options import AuditOptions
     from .sources.records import PageRecord, Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -31,8 +31,6 @@ from .sources.records import Origin, SourceUnavailable
 from .store import FILE, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .model import Input
 
 #: Sources that a message names.

@@ -8,6 +8,7 @@ import signal
 import sys
 import zlib
 from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -16,18 +17,15 @@ from itertools import chain, islice
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+import mmh3
 import numpy as np
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.fingerprint.main_text import MainText, main_text
+from scrapy_neardup.fingerprint.main_text import MainText, length, main_text
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.options import processors
 
-from .paragraphs import paragraph_keys
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-
     from scrapy_neardup.fingerprint import Fingerprinter, Signature
     from scrapy_neardup.index import Header
 
@@ -40,6 +38,8 @@ CHUNK, CHARACTERS = 64, 1 << 20
 ALONE = 512
 #: Characters of the words that stand for the title of a text, and those among which they are looked for.
 _TITLE, _BEGINNING = 100, 800
+#: A paragraph is long if it has so many words, or letters (see `length`) if it has some beyond ASCII.
+WORDS, LETTERS = 20, 120
 #: What a signing process does with a part of the texts; set as it starts.
 _work: Callable[[list[Any]], Iterable[Any]]
 
@@ -102,6 +102,20 @@ class Filer:
                 filed["text"] = packed_text(text)
             found.append(filed)
         return found
+
+
+def paragraph_keys(text: str) -> list[int]:
+    """Return the key of each long paragraph of *text*: a 64-bit hash of its words, whatever their case."""
+    keys: list[int] = []
+    for line in text.split("\n"):
+        if len(line) < LETTERS // 3:  # no character counts for more than three letters
+            continue
+        words = line.casefold().strip()
+        if "  " in words or not words.isprintable():  # as is all white space but the blank
+            words = " ".join(words.split())
+        if words.count(" ") >= WORDS - 1 or (not line.isascii() and length(line) >= LETTERS):
+            keys.append(mmh3.hash64(words.encode("utf-8", "surrogatepass"), signed=False)[0])
+    return keys
 
 
 def packed_text(text: MainText) -> bytes:

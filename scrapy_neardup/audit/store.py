@@ -7,7 +7,10 @@ import json
 import sqlite3
 import time
 import zlib
+from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,10 +22,6 @@ from scrapy_neardup.errors import ConfigurationError
 from .signing import unpacked
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from scrapy_neardup.fingerprint.main_text import MainText
     from scrapy_neardup.index import Header
 

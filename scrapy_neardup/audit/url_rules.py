@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, combinations, starmap
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import rewritten, site_key, split_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
 #: With 52 trials and no failure, the share that fails is at most 5 % (Wilson's bound, one-sided, at 95 %).
 LEAST_PRECISION, _Z2 = 0.95, 1.645**2

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from . import output
 from .parameters import read_assignments, seed_option, set_option
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Problems and clusters that are shown in the terminal.
 _PROBLEMS, _CLUSTERS = 5, 10

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,10 +14,6 @@ from scrapy_neardup import clock
 
 from .output import json_option, print_facts, print_json, print_line, print_table, progress
 from .parameters import is_on_server, path_and_urls, path_argument
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
 
 
 @click.group()

@@ -11,6 +11,7 @@ import json
 import sys
 import time
 import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,6 @@ import click
 from scrapy_neardup.errors import NearDupError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from scrapy_neardup.audit.sources.records import Origin
 
 #: Control, format (may reverse the text), surrogate, and the separators of lines and paragraphs.

@@ -5,15 +5,13 @@ from __future__ import annotations
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
 from .output import existing_file, needing, print_line
 from .parameters import path_argument, read_assignments, set_option
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Connections at a time, and seconds beyond the limit on a page that requests may take when it ends.
 _CONNECTIONS, _GRACE = 1024, 15

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,6 @@ from .page import CrawledPage
 from .settings import CrawlOptions, is_enabled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 

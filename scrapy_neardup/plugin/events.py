@@ -7,8 +7,10 @@ import json
 import logging
 import os
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from scrapy import signals as scrapy_signals
@@ -21,9 +23,6 @@ from . import signals
 from .marks import NearDuplicateItem, describe, policy_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 

@@ -17,10 +17,9 @@ from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.matching.items import ItemNotes
 from scrapy_neardup.options import OF_THE_DETECTOR
 
-from .budget import Budget
+from .budget import Budget, KnownUrls
 from .eventloop import run_bounded
 from .events import EventReporter
-from .known_urls import KnownUrls
 from .reservations import Reservations
 from .settings import POLICIES, CrawlOptions, is_enabled, rule_for
 

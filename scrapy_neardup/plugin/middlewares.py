@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Iterable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,6 @@ from .page import CrawledPage
 from .responses import carries_item, is_for_spider, skip_reason
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
-
     from scrapy import Spider
     from scrapy.crawler import Crawler
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
@@ -22,8 +23,6 @@ from .reservations import Patience
 from .responses import asks_again, browser_page, declared_canonical, page_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy.http import Response
 
     from scrapy_neardup.extraction import Extraction

@@ -10,8 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from scrapy_neardup.audit.canonical import order_of
-from scrapy_neardup.audit.clustering import components, group_pages, judge_of, number_clusters
+from scrapy_neardup.audit.clustering import components, group_pages, judge_of, number_clusters, order_of
 from scrapy_neardup.audit.output import files
 
 from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, schema_of

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from scrapy_neardup.audit import all_pairs as module
 from scrapy_neardup.audit.all_pairs import (
     SIBLINGS,
     Groups,
+    PairJudge,
     choose_layout,
     compare_all,
     equal_keys,
@@ -32,13 +34,6 @@ from scrapy_neardup.index.tables import NO_KEY, PermutedTables
 from scrapy_neardup.matching.records import DIGEST
 
 from .corpora import edited, template, text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.audit.all_pairs import PairJudge
 
 MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 

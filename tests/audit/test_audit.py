@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +24,6 @@ from scrapy_neardup.audit.store import FILE
 
 from .corpora import crawl, edited, feed, template, text
 from .sources.archives import http, record, write_warc
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def verdicts(found: Any) -> dict[str, str]:

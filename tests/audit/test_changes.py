@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,6 @@ from scrapy_neardup.audit import audit
 from scrapy_neardup.fingerprint.main_text import paragraphs_of
 from tests.audit.corpora import feed, text
 from tests.cli.test_cli import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ONE, TWO, THREE = (text(each, 60) for each in range(3))
 BEFORE = [

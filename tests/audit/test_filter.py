@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,9 +20,6 @@ from scrapy_neardup.cli import main
 from scrapy_neardup.errors import ConfigurationError, NearDupError
 from tests.audit.corpora import text
 from tests.audit.sources.archives import http, open_sources, record, write_warc
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

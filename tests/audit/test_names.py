@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,6 @@ from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.names import clashing_notes, name_pages, note_of, notes_differ
 
 from .corpora import edited, feed, text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def release(folder: str, version: str, changes: int = 0) -> list[dict[str, Any]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from scrapy_neardup.audit.options import AuditOptions
-from scrapy_neardup.audit.paragraphs import paragraph_keys
-from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, unpacked
+from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, paragraph_keys, unpacked
 from scrapy_neardup.audit.sources.records import Origin, PageRecord
 from scrapy_neardup.audit.store import Row, Store, row_of
 from scrapy_neardup.errors import ConfigurationError
@@ -18,9 +17,6 @@ from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.matching.records import entries
 
 from .corpora import text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OPTIONS = AuditOptions(seed=3)
 FILER: Filer = pickle.loads(pickle.dumps(Filer(OPTIONS.fingerprinter, OPTIONS.header)))

@@ -6,7 +6,9 @@ import json
 import random
 import time
 import tracemalloc
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import tldextract
@@ -18,10 +20,6 @@ from hypothesis import strategies as st
 from scrapy_neardup.audit.url_rules import by_site, differ, find_rules, for_discarder, normalised
 from scrapy_neardup.cli import main
 from scrapy_neardup.plugin.settings import plain_url, read_rules
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
 #: URLs of each page of a site, of which all but the first have something that changes nothing.
 SPELLINGS = {

@@ -10,10 +10,11 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -23,11 +24,7 @@ from scrapy_neardup.cli import main
 from scrapy_neardup.index.lmdb.commands import opened
 from scrapy_neardup.index.stores import SERVERS
 from tests.helpers.forked import scrapy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.index.redis_server import RedisServer
+from tests.index.redis_server import RedisServer
 
 BIN = Path(sys.executable).parent
 DAY = 86_400

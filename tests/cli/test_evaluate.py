@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import Result
 
 from scrapy_neardup.audit import audit
 from tests.audit.corpora import edited, feed, text
 
 from .test_cli import run as run_command
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from click.testing import Result
 
 #: id, text, and for pairs with the document "0": label, kind, and whether a duplicate.
 DOCUMENTS = [

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.matching.sites import UNKNOWN, host_of, is_domain, site_key
+from scrapy_neardup.matching.sites import UNKNOWN, host_of, is_domain, site_key, split_url
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,3 +126,19 @@ def test_nothing_is_fetched_nor_written(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path), "PYTHONPATH": ":".join(sys.path)}
     subprocess.run([sys.executable, "-c", script], env=environment, check=True, timeout=60)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("HTTPS://User:pw@A.Example:443/P?b=1&&a#f", ("https", "a.example", "/P", "b=1&&a")),
+        ("http://a.example:8080", ("http", "a.example:8080", "/", "")),
+        ("http://[::1", ("", "", "http://[::1", "")),
+        (" \thttp://a.example/x\n", ("http", "a.example", "/x", "")),
+        ("javascript:alert(1)", ("javascript", "", "alert(1)", "")),
+        ("pages/a b.html", ("", "", "pages/a b.html", "")),
+        ("", ("", "", "", "")),
+    ],
+)
+def test_split_url(url: str, parts: tuple[str, ...]) -> None:
+    assert split_url(url)[:4] == parts

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request, Spider, signals
@@ -19,9 +20,6 @@ from scrapy_neardup import detector
 from scrapy_neardup.plugin import NearDupExtension
 from tests.helpers.kept_servers import KeptServer
 from tests.helpers.site import Site, html, words
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 #: How the stats of failures begin: of this package, and of the user's code.
 ERRORS = ("neardup/error", "log_count/ERROR")

@@ -6,9 +6,10 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request, Spider
@@ -18,10 +19,7 @@ from scrapy_neardup import Detector
 from tests.audit.output.conftest import SYSTEM
 from tests.helpers.forked import scrapy
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .conftest import Site
+from .conftest import Site
 
 PAGE = (Path(__file__).parents[2] / "docs" / "beside.md").read_text("utf-8")
 BLOCKS = dict(re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.output.files import pages_of
 from scrapy_neardup.audit.url_rules import find_rules
-from scrapy_neardup.plugin.known_urls import KnownUrls
+from scrapy_neardup.plugin.budget import KnownUrls
 from scrapy_neardup.plugin.settings import read_rules
 
 RULES = [{"url": r"^([^?]*)\?.*", "to": r"\1"}]

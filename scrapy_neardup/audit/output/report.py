@@ -10,7 +10,9 @@ import gzip
 import hashlib
 import json
 import math
+import os
 import re
+from collections.abc import Iterable, Iterator
 from functools import partial
 from importlib.resources import files
 from itertools import islice
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from scrapy_neardup.audit.arrays import places
 from scrapy_neardup.audit.model import NO_DISTANCE, clustered
@@ -28,11 +31,6 @@ from scrapy_neardup.audit.url_rules import LEAST_PRECISION, find_rules
 from .files import clusters_of, is_url, pages_of, replacing, summarise
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
-
     from scrapy_neardup.audit.model import Audit
 
 SCRIPTS = ("dom", "unpack", "diff", "comparison", "clusters")

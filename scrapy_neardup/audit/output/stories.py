@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import split_url
 
 from .files import replacing
 from .report import LAST_SECOND, page_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
 Story = dict[str, Any]
 #: Stories that the page shows, and how many sources and pages a picture has.

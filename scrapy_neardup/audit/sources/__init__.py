@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,8 +32,6 @@ from .records import (
 from .responses import is_cache, looks_like_html, read_cache, read_warc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from scrapy_neardup.audit.options import AuditOptions
 
 #: For kinds that need one: the module, and the extra that brings it.

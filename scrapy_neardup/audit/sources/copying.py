@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .records import SourceUnavailable, open_regular, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from scrapy_neardup.audit.model import Input
 
 _CHUNK = 1 << 20

@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.audit.names import note_of
@@ -26,9 +27,6 @@ from .records import (
 from .responses import looks_like_html
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
-
     import pyarrow as pa
 
     from scrapy_neardup.audit.options import AuditOptions

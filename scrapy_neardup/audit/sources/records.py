@@ -6,18 +6,16 @@ import bz2
 import gzip
 import stat
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from io import BufferedIOBase, BufferedReader
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from scrapy_neardup.errors import NearDupError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from io import BufferedIOBase, BufferedReader
-    from pathlib import Path
 
 #: Bytes of one record, one row, one page, after decompression.
 MAX_RECORD = 1 << 26

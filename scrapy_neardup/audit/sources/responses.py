@@ -9,6 +9,7 @@ import os
 import re
 import sys
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from itertools import islice
@@ -39,8 +40,6 @@ from .records import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fastwarc import WarcRecord
 
     from scrapy_neardup.audit.options import AuditOptions

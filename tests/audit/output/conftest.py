@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Browser, BrowserType, Page
 
+from scrapy_neardup.audit.model import Audit
 from scrapy_neardup.audit.output.report import write_report
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from playwright.sync_api import Browser, BrowserType, Page
-
-    from scrapy_neardup.audit.model import Audit
 
 SYSTEM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from scrapy_neardup.audit.model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS, Audit, Input
 from scrapy_neardup.audit.options import AuditOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _STORY = (
     "the council voted on Tuesday to widen a road along the river after residents asked for shade trees "

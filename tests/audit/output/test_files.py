@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.output import files as results
 from tests.audit.corpora import crawl, edited, feed, text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

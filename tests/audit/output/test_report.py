@@ -8,6 +8,8 @@ import gzip
 import json
 import random
 import re
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,14 +19,10 @@ import pytest
 from scrapy_neardup.audit.output import report as written
 from scrapy_neardup.audit.output.report import write_report
 
+from .conftest import Opened
 from .crawl import HOSTILE, RTL, audit_of, hostile_crawl, large_crawl, small_crawl, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from .conftest import Opened
-
     Open = Callable[..., Opened]
 
 in_browser = pytest.mark.slow

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from scrapy_neardup.audit import audit
 from tests.audit.corpora import edited, feed, text
 from tests.cli.test_cli import run
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Browser
 
 #: Host, day of publication ("" if not known), text.
 TOLD = [

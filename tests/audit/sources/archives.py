@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.sources import find_sources, read_sources
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from scrapy_neardup.audit.sources.records import Record
+from scrapy_neardup.audit.sources.records import Record
 
 
 def record(kind: str, url: str, block: bytes, length: int | None = None, **headers: str) -> bytes:

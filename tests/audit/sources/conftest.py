@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import brotli
 import pytest
@@ -17,10 +19,6 @@ from scrapy.utils.test import get_crawler
 from scrapy_neardup.audit.sources.records import BrokenRecord, PageRecord, Skipped
 
 from .archives import open_sources
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 _WORDS = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
 

@@ -6,15 +6,13 @@ import os
 import pickle
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrapy_neardup.audit.sources.records import Unreadable
 from scrapy_neardup.audit.sources.responses import parse_meta
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def check(contents: Any, html: Any) -> None:

@@ -6,8 +6,10 @@ import bz2
 import gzip
 import io
 import json
+from collections.abc import Callable
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,10 +22,6 @@ from scrapy_neardup.audit.sources.feeds import split_objects
 from scrapy_neardup.audit.sources.records import MAX_RECORD, Origin, Stream
 
 from .archives import open_sources
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 EXPORTERS = {"jl": JsonLinesItemExporter, "json": JsonItemExporter}
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}

@@ -8,17 +8,15 @@ import random
 import time
 import tracemalloc
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrapy_neardup.audit.sources import records
 
 from .archives import http, open_sources, record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

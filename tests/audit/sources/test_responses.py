@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import brotli
 import pytest
@@ -24,9 +24,6 @@ from scrapy_neardup.audit.sources.responses import (
     page_of_response,
     read_head,
 )  # fmt: skip
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 try:
     from compression import zstd

@@ -7,16 +7,14 @@ import gzip
 import json
 import shutil
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from .archives import http, record
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COUNT = 5
 
