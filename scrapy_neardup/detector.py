@@ -17,11 +17,12 @@ from .arguments import require_number, require_path, require_type, require_whole
 from .clock import SECONDS_PER_DAY, now
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
-from .index import open_index
-from .index.protocol import Filing
+from .index import Index, open_index
+from .index.pending import Reservation
+from .index.protocol import Documents, Filing, Found
 from .index.tables import NO_KEY
 from .matching.counters import SiteCounter, TitleCounter
-from .matching.matcher import Decision, Matcher, decide
+from .matching.matcher import Candidates, Decision, Matcher, decide
 from .matching.records import (
     entries,
     equal_only,
@@ -36,11 +37,6 @@ from .verdict import Repeated, Verdict
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from .index import Index
-    from .index.pending import Reservation
-    from .index.protocol import Documents, Found
-    from .matching.matcher import Candidates
 
 
 class Detector:

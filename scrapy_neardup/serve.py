@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from hmac import compare_digest
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from anyio import fail_after
 from fastapi import FastAPI, Request, Response
@@ -22,18 +22,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import AfterValidator, BaseModel, Field, model_validator
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from .detector import Detector
 from .errors import NearDupError
-from .extraction import Page
+from .extraction import Extraction, Page, Workers
 from .matching.sites import host_of
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from .detector import Detector
-    from .extraction import Extraction, Workers
-    from .verdict import Verdict
+from .verdict import Verdict
 
 #: Requests that are answered at a time, and seconds that the head and the body of one may take to arrive.
 MOST_REQUESTS, HEAD_SECONDS, BODY_SECONDS = 64, 10.0, 30.0

@@ -11,16 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrapy_neardup.fingerprint import hamming
+from scrapy_neardup.index import Documents
 from scrapy_neardup.index.tables import BITS, DISTANCE, NO_KEY, PermutedTables
-from scrapy_neardup.matching.matcher import Judgement
+from scrapy_neardup.matching.matcher import Judgement, Matcher
 from scrapy_neardup.matching.records import DIGEST
 
 from .arrays import begins, places, ranges
 
 if TYPE_CHECKING:
-    from scrapy_neardup.index import Documents
-    from scrapy_neardup.matching.matcher import Matcher
-
     Keys = NDArray[np.uint64]
     Rows = NDArray[np.int64]
 

@@ -6,26 +6,21 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scrapy_neardup.fingerprint.main_text import stand_in
+from scrapy_neardup.fingerprint.main_text import MainText, stand_in
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.matching.sites import split_url
 
 from .arrays import begins, text_places
-from .names import TITLES, name_pages
+from .crawl import Crawl
+from .names import TITLES, Names, name_pages
+from .options import AuditOptions
 from .signing import paragraph_keys, spread
-
-if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint.main_text import MainText
-
-    from .crawl import Crawl
-    from .names import Names
-    from .options import AuditOptions
-    from .store import Store
+from .store import Store
 
 #: Characters that are kept of a paragraph, to show it.
 _SHOWN = 300

@@ -15,23 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scrapy_neardup.matching.counters import LONGEST_ON_SITES, SITES
+from scrapy_neardup.matching.matcher import Judgement
 from scrapy_neardup.matching.records import DIGEST, URL, filed_url
 from scrapy_neardup.matching.rules import ELSEWHERE_CONTAINED, jaccard_asked
 from scrapy_neardup.matching.sites import UNKNOWN, host_of, site_key
 
-from .all_pairs import PairJudge, compare_all
+from .all_pairs import Compared, PairJudge, compare_all
 from .arrays import begins, places, ranges, text_places
+from .crawl import Crawl
 from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS
-from .names import clashing_notes, notes_differ
+from .names import Names, clashing_notes, notes_differ
+from .options import AuditOptions
 
 if TYPE_CHECKING:
-    from scrapy_neardup.matching.matcher import Judgement
-
-    from .all_pairs import Compared
-    from .crawl import Crawl
-    from .names import Names
-    from .options import AuditOptions
-
     Rows = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 

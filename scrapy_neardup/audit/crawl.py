@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,9 @@ from scrapy_neardup.index import Documents
 from scrapy_neardup.matching.records import DIGEST, filed_url
 from scrapy_neardup.matching.sites import site_key
 
-if TYPE_CHECKING:
-    from .names import Names
-    from .options import AuditOptions
-    from .store import Store
+from .names import Names
+from .options import AuditOptions
+from .store import Store
 
 
 @dataclass(frozen=True)

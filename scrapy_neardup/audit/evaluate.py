@@ -21,14 +21,13 @@ from scrapy_neardup.matching.records import entries, filed_url
 
 from .all_pairs import PairJudge
 from .crawl import load_crawl
+from .options import AuditOptions
 from .output.files import is_url
 from .run import opened_audit
 from .sources.records import DAMAGE, read_whole
 from .sources.responses import looks_like_html, read_head
 
 if TYPE_CHECKING:
-    from .options import AuditOptions
-
     Rows = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError
@@ -18,10 +18,8 @@ from .reading import Reader
 from .signing import Filer
 from .sources import find_sources
 from .sources.copying import copy_without, require_copyable
-
-if TYPE_CHECKING:
-    from .sources.records import Origin
-    from .store import Row
+from .sources.records import Origin
+from .store import Row
 
 
 class Repeat(NamedTuple):

@@ -6,18 +6,15 @@ import json
 import secrets
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy_neardup.arguments import require_list, require_number
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.fingerprint import Fingerprinter, load_scheme
+from scrapy_neardup.fingerprint import Fingerprinter, Scheme, load_scheme
+from scrapy_neardup.index import Header
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import header_for
 from scrapy_neardup.options import DetectionOptions
-
-if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint import Scheme
-    from scrapy_neardup.index import Header
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
 VERSION = 11

@@ -9,21 +9,17 @@ from concurrent.futures import Future
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy_neardup import extraction
 
+from .model import Input
+from .options import AuditOptions
 from .signing import Filer, Unsigned, spread
 from .sources import read_sources
-from .sources.records import BrokenRecord, Origin, Skipped
+from .sources.records import BrokenRecord, Origin, PageRecord, Record, Skipped
 from .sources.responses import read_head
-from .store import row_of
-
-if TYPE_CHECKING:
-    from .model import Input
-    from .options import AuditOptions
-    from .sources.records import PageRecord, Record
-    from .store import Row
+from .store import Row, row_of
 
 #: Pages that wait for each extracting process.
 _WAITING = 8

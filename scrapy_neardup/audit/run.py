@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from scrapy_neardup.matching.records import filed_url
 from .boilerplate import leave_out_boilerplate
 from .clustering import cluster
 from .crawl import load_crawl
-from .model import Audit
+from .model import Audit, Input
 from .options import VERSION, AuditOptions
 from .output import files as results
 from .output.report import write_report
@@ -29,9 +29,6 @@ from .sources import find_sources
 from .sources.copying import copies, copy_without
 from .sources.records import Origin, SourceUnavailable
 from .store import FILE, Store
-
-if TYPE_CHECKING:
-    from .model import Input
 
 #: Sources that a message names.
 _NAMED = 3

@@ -15,19 +15,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from threading import Thread
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import mmh3
 import numpy as np
 
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.fingerprint import Fingerprinter, Signature
 from scrapy_neardup.fingerprint.main_text import MainText, length, main_text
+from scrapy_neardup.index import Header
 from scrapy_neardup.matching.records import entries
 from scrapy_neardup.options import processors
-
-if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint import Fingerprinter, Signature
-    from scrapy_neardup.index import Header
 
 _Item = TypeVar("_Item", bound=tuple[str, ...])
 _Result = TypeVar("_Result")

@@ -9,21 +9,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from w3lib.url import canonicalize_url
 
 from scrapy_neardup.matching.sites import host_of
 
 from .responses import carries_item, is_for_spider
-from .settings import plain_url
-
-if TYPE_CHECKING:
-    from scrapy import Request
-
-    from .settings import How, Rule
+from .settings import How, Rule, plain_url
 
 #: Key of meta of the requests that a callback has yielded, and of those that were put behind the others. The
 #: former says whether a page had the link before.

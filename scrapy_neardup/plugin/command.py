@@ -6,14 +6,13 @@ import argparse
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
 from scrapy_neardup.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from .settings import CrawlOptions
+from .settings import CrawlOptions
 
 
 class Command(ScrapyCommand):

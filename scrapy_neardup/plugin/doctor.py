@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.exceptions import CloseSpider
-from scrapy.settings import Settings
+from scrapy.http import Response
+from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
 from scrapy_neardup.addon import Addon
@@ -21,10 +22,6 @@ from scrapy_neardup.extraction import load_extractor
 from .marks import MATCH_KEY, VERDICT_KEY
 from .page import CrawledPage
 from .settings import CrawlOptions, is_enabled
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
-    from scrapy.settings import BaseSettings
 
 _ASSIGNED = re.compile(r"ADDONS\s*[:=]")
 _LISTS = ("EXTENSIONS", "DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "ITEM_PIPELINES")

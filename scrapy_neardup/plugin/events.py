@@ -11,24 +11,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from scrapy import signals as scrapy_signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from scrapy_neardup.arguments import escaped
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import host_of
+from scrapy_neardup.verdict import Verdict
 
 from . import signals
 from .marks import NearDuplicateItem, describe, policy_of
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_neardup.verdict import Verdict
-
-    from .settings import CrawlOptions, How
+from .settings import CrawlOptions, How
 
 #: What was judged.
 What = Literal["page", "item"]

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy import signals
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from scrapy_neardup.detector import Detector
@@ -21,14 +22,11 @@ from .budget import Budget, KnownUrls
 from .eventloop import run_bounded
 from .events import EventReporter
 from .reservations import Reservations
-from .settings import POLICIES, CrawlOptions, is_enabled, rule_for
+from .settings import POLICIES, CrawlOptions, Policy, is_enabled, rule_for
 
 if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from .settings import Policy
 
 #: The crawls that have opened an index and have not begun. If another component cannot be made then, no
 #: extension is told that the crawl has failed, so the next crawl of the process closes its index.

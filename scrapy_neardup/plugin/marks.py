@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy import Request
 from scrapy.exceptions import DropItem, IgnoreRequest
+from scrapy.http import Response
 
 from scrapy_neardup.arguments import escaped
 from scrapy_neardup.matching.items import fields_of
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.http import Response
-
-    from scrapy_neardup.verdict import Verdict
+from scrapy_neardup.verdict import Verdict
 
 #: Key of ``response.meta``, and field of items, with what a duplicate repeats, see `match_of`.
 MATCH_KEY = "neardup_match"

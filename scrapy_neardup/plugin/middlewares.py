@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrapy import Request
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.asyncio import call_later
@@ -16,7 +17,7 @@ from scrapy.utils.spider import iterate_spider_output
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.python.failure import Failure
 
-from scrapy_neardup.extraction import Page
+from scrapy_neardup.extraction import Extraction, Page
 from scrapy_neardup.extraction.fair_queue import FairQueue
 from scrapy_neardup.matching.sites import site_key
 
@@ -26,12 +27,6 @@ from .extension import Component
 from .marks import NearDuplicateItem, NearDuplicatePage, clear_marks
 from .page import CrawledPage
 from .responses import carries_item, is_for_spider, skip_reason
-
-if TYPE_CHECKING:
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
-
-    from scrapy_neardup.extraction import Extraction
 
 #: A page has to be extracted within three time limits and so many seconds: it may queue behind other pages.
 GRACE_SECONDS = 5.0

@@ -8,32 +8,35 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
+from scrapy.http import Response
 
+from scrapy_neardup.extraction import Extraction
 from scrapy_neardup.fingerprint.main_text import changes, paragraphs_of
-from scrapy_neardup.matching.items import Difference, RepeatedItems, behind_items, is_variant, pack
+from scrapy_neardup.fingerprint.signature import Signature
+from scrapy_neardup.index.pending import Reservation
+from scrapy_neardup.matching.items import (
+    Closest,
+    Described,
+    Difference,
+    RepeatedItems,
+    behind_items,
+    is_variant,
+    pack,
+)
 from scrapy_neardup.matching.sites import site_key
+from scrapy_neardup.verdict import Verdict
 
 from .budget import LINK_KEY
+from .events import Action
+from .extension import NearDupExtension
 from .marks import CHANGED_KEY, NearDuplicatePage, clear_marks, mark, put
 from .reservations import Patience
 from .responses import asks_again, browser_page, declared_canonical, page_url
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
-
-    from scrapy_neardup.extraction import Extraction
-    from scrapy_neardup.fingerprint.signature import Signature
-    from scrapy_neardup.index.pending import Reservation
-    from scrapy_neardup.matching.items import Closest, Described
-    from scrapy_neardup.verdict import Verdict
-
-    from .events import Action
-    from .extension import NearDupExtension
-    from .settings import Policy
+from .settings import Policy
 
 #: Verdicts on pages that are no copies, but are of use only for their items and links.
 NO_TEXT_OF_ITS_OWN = ("too_short", "wall", "template", "boilerplate")

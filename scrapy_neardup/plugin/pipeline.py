@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup.fingerprint import simhash
+from scrapy_neardup.index.pending import Reservation
 from scrapy_neardup.matching.items import fields_of
 from scrapy_neardup.matching.records import filed_url
+from scrapy_neardup.verdict import Verdict
 
+from .events import Action
 from .extension import Component
 from .marks import MATCH_KEY, NearDuplicateItem, match_of, put
 from .reservations import Patience
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_neardup.index.pending import Reservation
-    from scrapy_neardup.verdict import Verdict
-
-    from .events import Action
 
 #: A text of more characters than this is fingerprinted in a thread: it may be made to take long.
 _THREAD_CHARACTERS = 4_000

@@ -6,23 +6,18 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.asyncio import call_later
 
 from scrapy_neardup.errors import IndexUnavailable
+from scrapy_neardup.index.pending import Pending, Reservation
+from scrapy_neardup.verdict import Verdict
 
 from .eventloop import wait_done
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_neardup.index.pending import Pending, Reservation
-    from scrapy_neardup.verdict import Verdict
-
-    from .events import EventReporter
+from .events import EventReporter
 
 #: Documents that an index on another machine is asked about at a time; others wait for their turn.
 ASKED_AT_ONCE = 16

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urljoin
 
-from scrapy.http import HtmlResponse
+from scrapy import Request
+from scrapy.http import HtmlResponse, Response
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.request import RequestFingerprinterProtocol
 from w3lib.url import safe_url_string
 
 from scrapy_neardup.extraction.decoding import is_html_type
 from scrapy_neardup.matching.items import fields_of
 
-from .settings import rule_for
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.http import Response
-    from scrapy.utils.request import RequestFingerprinterProtocol
-
-    from .settings import CrawlOptions
+from .settings import CrawlOptions, rule_for
 
 #: How many hexadecimal digits of a request's fingerprint are part of its page's URL.
 _DIGITS = 16

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 import regex
 from scrapy import Spider
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 from scrapy.utils.job import job_dir
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import data_path
@@ -33,7 +34,6 @@ from scrapy_neardup.options import (
 )
 
 if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
     from typing_extensions import Self
 
 Policy = Literal["tag", "drop_items", "drop_page"]

@@ -10,17 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scrapy_neardup.audit.model import HANDLED, PAGES, VERDICTS, Audit, clustered
+from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.matching.records import filed_url
 from scrapy_neardup.matching.sites import split_url
-
-if TYPE_CHECKING:
-    from scrapy_neardup.audit.options import AuditOptions
 
 FILES = (
     "pages.jsonl", "clusters.jsonl", "pairs.jsonl", "problems.jsonl", "summary.json", "drop.txt",

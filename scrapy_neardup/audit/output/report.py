@@ -17,7 +17,7 @@ from functools import partial
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -25,13 +25,10 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from scrapy_neardup.audit.arrays import places
-from scrapy_neardup.audit.model import NO_DISTANCE, clustered
+from scrapy_neardup.audit.model import NO_DISTANCE, Audit, clustered
 from scrapy_neardup.audit.url_rules import LEAST_PRECISION, find_rules
 
 from .files import clusters_of, is_url, pages_of, replacing, summarise
-
-if TYPE_CHECKING:
-    from scrapy_neardup.audit.model import Audit
 
 SCRIPTS = ("dom", "unpack", "diff", "comparison", "clusters")
 #: Characters kept of a title, of a text, and of what stands in a cell.

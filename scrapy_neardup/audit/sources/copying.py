@@ -6,12 +6,11 @@ import bz2
 import gzip
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from scrapy_neardup.audit.model import Input
 
 from .records import SourceUnavailable, open_regular, opened
-
-if TYPE_CHECKING:
-    from scrapy_neardup.audit.model import Input
 
 _CHUNK = 1 << 20
 _ROWS = 256

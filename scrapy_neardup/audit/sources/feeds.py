@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.audit.names import note_of
+from scrapy_neardup.audit.options import AuditOptions
 
 from .records import (
     MAX_RECORD,
@@ -19,6 +20,7 @@ from .records import (
     BrokenRecord,
     Origin,
     PageRecord,
+    Record,
     Stream,
     clean,
     seconds,
@@ -29,9 +31,6 @@ from .responses import looks_like_html
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from scrapy_neardup.audit.options import AuditOptions
-
-    from .records import Record
 
 #: Names of fields by purpose, in the order of preference; case, hyphens and underscores do not matter.
 _NAMES = {

@@ -20,6 +20,7 @@ from urllib.parse import urljoin, urlsplit
 from lxml import etree
 from w3lib.http import headers_raw_to_dict
 
+from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.extraction.decoding import decode_as_declared, is_binary, is_html_type
 from scrapy_neardup.extraction.parsing import parsed, titles
 
@@ -31,6 +32,7 @@ from .records import (
     BrokenRecord,
     Origin,
     PageRecord,
+    Record,
     Skipped,
     Unreadable,
     clean,
@@ -42,9 +44,6 @@ from .records import (
 if TYPE_CHECKING:
     from fastwarc import WarcRecord
 
-    from scrapy_neardup.audit.options import AuditOptions
-
-    from .records import Record
 
 #: Bytes of a page in which its head is looked for, characters kept of a title, elements that are looked at.
 _HEAD_BYTES, _TITLE, _MOST = 1 << 17, 200, 400
