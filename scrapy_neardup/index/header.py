@@ -7,12 +7,13 @@ import re
 import struct
 import uuid
 import zlib
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +21,6 @@ from scrapy_neardup.arguments import require_type, require_whole
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
 
 from .tables import Family, PermutedTables
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 #: Version of the layout on disk.
 FORMAT = 3

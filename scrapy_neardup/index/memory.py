@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.errors import IndexCorrupted
 
+from .header import Header
 from .pending import Reservation
-from .protocol import Documents, Found, Stored
-from .search import Matches, closest, most_shared, put_together, search_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
-    from numpy.typing import NDArray
-
-    from .header import Header
-    from .protocol import Filing, Lookup
-    from .search import Met
+from .protocol import Documents, Filing, Found, Lookup, Stored
+from .search import Matches, Met, closest, most_shared, put_together, search_all
 
 
 class Columns:

@@ -5,16 +5,13 @@ What is found are pairs of a query and a document (`Matches`), or what one docum
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from .tables import Family
+from .tables import Family
 
 #: Keys that have more matches than that are searched in parts (4 M take some 400 MB to sort).
 ROWS = 1 << 22

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from scrapy_neardup.arguments import require_path, require_whole, whole_numbers
 from scrapy_neardup.errors import ConfigurationError
@@ -18,16 +21,12 @@ from .header import Header
 from .lmdb.index import open_directory
 from .memory import MemoryIndex
 from .protocol import Documents, Index
+from .search import Matches
 from .tables import DISTANCE, LAYOUTS, TABLES, Family, PermutedTables
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Collection
-
-    from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Self
 
-    from .search import Matches
 
 #: The schemes of URLs of indexes on a server.
 SERVERS = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")

@@ -11,15 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.arguments import require_whole
 from scrapy_neardup.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Bits of a key.
 BITS = 64

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from .sites import site_key
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 #: A text of at most so many tokens that is met on more than so many sites besides the first is a wall, and so
 #: is one that a single site has under more than so many page names besides the first.

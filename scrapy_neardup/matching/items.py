@@ -11,21 +11,19 @@ import struct
 import time
 import unicodedata
 from collections import Counter, OrderedDict
+from collections.abc import Collection, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from email.utils import parsedate_to_datetime
 from functools import cached_property, lru_cache
 from itertools import chain, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import mmh3
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, MutableMapping, Sequence
-
-    from scrapy_neardup.verdict import Repeated
+from scrapy_neardup.verdict import Repeated
 
 #: An item as it is compared: what each field says, packed, by the hash of its name.
 Described = dict[int, bytes]
@@ -43,6 +41,8 @@ _MOMENT = 120
 #: Pages from which a field is learned to say nothing; values that are remembered at most for that, and for
 #: reports; items among which the most similar one is looked for; how deep lists within lists are read.
 _PAGES, _DRAWN, _SHOWN, _COMPARED, _DEPTH = 3, 1000, 1 << 14, 1000, 8
+#: Characters of a value that are remembered for reports.
+_LONGEST = 500
 #: Fields with titles: their case does not matter, and the name of the site may follow after a separator.
 _TITLE, _SEPARATOR = re.compile(r"title|head(line|ing)|^name$", re.IGNORECASE), re.compile(r" *(?:[|·]|::) *")
 _NUMBER = re.compile(r"\d+")
@@ -121,11 +121,10 @@ class ItemNotes:
     def difference(self, item: Described, other: Described, exact: bool = True) -> list[Difference]:
         """Return the fields in which two items differ, perhaps of *exact* copies; amounts first."""
         keys = sorted(_differing(item, other, exact), key=lambda key: not _other_amount(item, other, key))
+        shown = [[self._shown.get((key, each.get(key))) for each in (item, other)] for key in keys]
         return [
-            Difference(
-                self._names.get(key, ""), *(self._shown.get((key, each.get(key))) for each in (item, other))
-            )
-            for key in keys
+            Difference(self._names.get(key, ""), _cut(value, stored), _cut(stored, value))
+            for key, (value, stored) in zip(keys, shown, strict=True)
         ]
 
     def learn(self, differences: Sequence[Difference], page: str) -> str | None:
@@ -469,5 +468,13 @@ def _is_moment(value: object) -> bool:
 
 
 def _display(value: object) -> str:
-    text = value.isoformat() if isinstance(value, date) else str(value)
-    return text if len(text) <= 120 else f"{text[:119]}…"
+    return (value.isoformat() if isinstance(value, date) else str(value))[:_LONGEST]
+
+
+def _cut(value: str | None, other: str | None) -> str | None:
+    """Return some 120 characters of *value*, from a little before the first that *other* has not."""
+    if value is None or len(value) <= 120:
+        return value
+    differs = (at for at, (one, two) in enumerate(zip(value, other or "", strict=False)) if one != two)
+    start = max(0, next(differs, 0) - 20)
+    return "…" * (start > 0) + value[start : start + 118] + "…" * (start + 118 < len(value))

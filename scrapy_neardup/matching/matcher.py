@@ -5,30 +5,25 @@ The crawl, `compare`, `evaluate` and the audit all ask it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from scrapy_neardup.fingerprint import Scheme
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.fingerprint.values import FEW, compare
-from scrapy_neardup.index.protocol import Lookup
+from scrapy_neardup.index.protocol import Documents, Found, Lookup
 from scrapy_neardup.options import DetectionOptions
+from scrapy_neardup.verdict import Kind
 
 from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL, shingles_a_token
 from .rules import TOKENS_A_VALUE, Evidence, Findings, beyond_chance, verify
 from .sites import UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.fingerprint import Scheme
-    from scrapy_neardup.index.protocol import Documents, Found
-    from scrapy_neardup.verdict import Kind
 
 #: In a crawl each lookup finds at most so many documents (of 19,777 press releases none met more than 72),
 #: and compares at most about so many stored fingerprints, which takes some milliseconds.

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mmh3
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.errors import IndexMismatch
-from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme
+from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme, Signature
 from scrapy_neardup.fingerprint.schemes import load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
 from scrapy_neardup.fingerprint.values import FIGURES, NUMBERS, TITLE, WORDS
-from scrapy_neardup.index import Documents, Header
+from scrapy_neardup.index import Documents, Header, Index
 from scrapy_neardup.index.tables import EQUAL, NO_KEY, TABLES, Family
 
 from .sites import site_key
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.fingerprint import Signature
-    from scrapy_neardup.index import Index
 
 #: The families of tables: lower half of the digest, hash of the URL, and from `OWN` on those of the scheme.
 DIGEST, URL, OWN = range(3)

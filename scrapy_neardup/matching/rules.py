@@ -9,10 +9,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Figures = NDArray[np.floating]
     Truths = NDArray[np.bool_]
 

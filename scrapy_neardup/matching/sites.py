@@ -7,17 +7,14 @@ import ipaddress
 import re
 import time
 import unicodedata
+from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import mmh3
+import regex
 import tldextract
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import regex
 
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import sys
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+#: Of NEARDUP_REVISITS.
+_NO_INDEX = "No index is kept, so NEARDUP_REVISITS of spider %(spider)s meets no earlier page: set NEARDUP_DIR"
 #: The crawls that have opened an index and have not begun. If another component cannot be made then, no
 #: extension is told that the crawl has failed, so the next crawl of the process closes its index.
 _opened: dict[Crawler, Detector] = {}
@@ -107,6 +110,8 @@ class NearDupExtension:
 
     def spider_opened(self) -> None:
         _opened.pop(self.crawler, None)  # it closes its index when it ends
+        if self.config.revisits != "keep" and not (self.config.store or self.config.dir):
+            self.reporter.log(logging.WARNING, _NO_INDEX)
         with self.reporter.fails_open("start", "the extraction workers"):
             self.workers.start()
         # Most objects of now are modules, which no crawl frees: full collections would hold up the loop.

@@ -6,7 +6,7 @@ Run as a process of its own.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,9 +17,6 @@ from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.matching.records import find_urls, url_key
 from scrapy_neardup.matching.sites import site_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ANY = st.text(
     st.characters(exclude_categories=()) | st.sampled_from("\ud800\udbff\udc80\udfff\0 .\n"), max_size=50

@@ -11,11 +11,8 @@ import runpy
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(

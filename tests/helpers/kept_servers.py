@@ -5,13 +5,9 @@ from __future__ import annotations
 import pickle
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from scrapy_neardup.extraction.workers import ForkServer, StartError
-
-if TYPE_CHECKING:
-    from scrapy_neardup.extraction.base import Job
-    from scrapy_neardup.extraction.workers import Worker
+from scrapy_neardup.extraction.base import Job
+from scrapy_neardup.extraction.workers import ForkServer, StartError, Worker
 
 
 class KeptServer(ForkServer):

@@ -9,11 +9,12 @@ is there.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -44,9 +45,6 @@ from scrapy_neardup.matching.records import entries, fingerprinter_of, header_fo
 from scrapy_neardup.matching.sites import host_of, is_domain, site_key, split_url
 from scrapy_neardup.plugin.settings import read_rules, rule_for
 from tests.audit.sources.archives import open_sources, record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: The inputs that once broke something, in a folder for each kind.
 CORPUS = Path(__file__).parents[1] / "corpus"

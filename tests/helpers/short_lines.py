@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    import random
+import random
+from typing import NamedTuple
 
 #: What words are made of: parts, or characters in scripts without spaces.
 SCRIPTS = {

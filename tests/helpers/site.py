@@ -5,13 +5,11 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from typing_extensions import Self
+from typing_extensions import Self
 
 SYLLABLES = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
 

@@ -6,8 +6,8 @@ import gzip
 import io
 import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import lmdb
 import numpy as np
@@ -29,9 +29,6 @@ from tests.audit.sources.archives import http, record
 from tests.extraction.hostile import CASES
 
 from .readers import small_fingerprinter, small_header
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _ITEM = {"url": "https://a.example/b?c=d#e", "title": "T", "text": "Some words, 17.", "fetched": "2024-05-06"}
 #: Pages of the hostile set that are longer take longer than they teach.

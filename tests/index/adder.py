@@ -5,20 +5,16 @@ from __future__ import annotations
 import random
 import signal
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import compaction
+from scrapy_neardup.index.lmdb.compaction import Item
+from scrapy_neardup.index.lmdb.environment import Environment
 from tests.index.conformance import reserve
 from tests.index.small import HEADER, SMALL, documents, note_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from scrapy_neardup.index.lmdb.compaction import Item
-    from scrapy_neardup.index.lmdb.environment import Environment
 
 
 def add(path: Path, number: int, log: Path, *, slow_merge: bool = False) -> None:

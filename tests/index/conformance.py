@@ -13,22 +13,17 @@ from __future__ import annotations
 import random
 import threading
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index.header import Header
-from scrapy_neardup.index.protocol import Documents, Filing, Lookup
+from scrapy_neardup.index.pending import Pending, Reservation
+from scrapy_neardup.index.protocol import Documents, Filing, Found, Index, Lookup
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, NO_KEY, Family
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from scrapy_neardup.index.pending import Pending, Reservation
-    from scrapy_neardup.index.protocol import Found, Index
 
 #: How the indexes under test are made: a fingerprint, a hash of the URL, and three further keys a document.
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL), Family(EQUAL, 3)), (("time", "<u4"), ("tag", "<u8")))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import check as problems
 
 from .small import reading_of
-
-if TYPE_CHECKING:
-    from scrapy_neardup.index import LmdbIndex
 
 
 def check(index: LmdbIndex) -> None:

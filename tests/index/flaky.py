@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import lmdb
+import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
-
     Hook = Callable[[str], None]
 
 OPEN = lmdb.open

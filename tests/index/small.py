@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 
-from scrapy_neardup.index import Documents, Header
+from scrapy_neardup.index import Documents, Header, LmdbIndex
 from scrapy_neardup.index.lmdb.environment import Tuning
-from scrapy_neardup.index.lmdb.snapshot import reading
+from scrapy_neardup.index.lmdb.snapshot import Snapshot, reading
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 from tests.index.conformance import reserve
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
-
-    from scrapy_neardup.index import LmdbIndex
-    from scrapy_neardup.index.lmdb.snapshot import Snapshot
 
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL)), (("time", "<u4"), ("tag", "<u8")))
 SMALL = Tuning(

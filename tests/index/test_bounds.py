@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import itertools
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_neardup.index import Documents, Header, LmdbIndex, MemoryIndex
+from scrapy_neardup.index import Documents, Header, Index, LmdbIndex, MemoryIndex
 from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
 from tests.examples import examples
@@ -21,11 +21,6 @@ from tests.index.conformance import reserve
 
 from .consistency import check
 from .small import SMALL
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scrapy_neardup.index import Index
 
 HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL), Family(EQUAL, 2)), (("tag", "<u8"),))
 FINGERPRINT, URL, FURTHER = range(3)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import check, find_problems, opened
 from scrapy_neardup.index.lmdb.compaction import Item, write
+from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import (
     State,
     decode_partition,
@@ -24,12 +27,6 @@ from scrapy_neardup.index.lmdb.layout import (
 from scrapy_neardup.index.search import Entries
 
 from .small import HEADER, SMALL, numbered, reading_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from scrapy_neardup.index.lmdb.environment import Environment
 
 
 def fill(index: LmdbIndex, start: int, stop: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import lmdb
 import pytest
@@ -15,12 +15,8 @@ from scrapy_neardup.index.lmdb.commands import compact, describe, opened
 from scrapy_neardup.index.lmdb.directory import DATA
 from scrapy_neardup.index.lmdb.snapshot import reading
 
+from .flaky import Flaky
 from .small import HEADER, SMALL, documents, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .flaky import Flaky
 
 
 def test_what_is_in_it(tmp_path: Path) -> None:

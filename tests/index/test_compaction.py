@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,10 +20,6 @@ from scrapy_neardup.index.lmdb.writer import append
 
 from .consistency import check
 from .small import HEADER, SMALL, numbered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 #: No log is so long that it is flushed without being asked to.
 BY_HAND = replace(SMALL, flush_documents=100_000)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.index import LmdbIndex, MemoryIndex
+from scrapy_neardup.index import Index, LmdbIndex, MemoryIndex
 from tests.index.conformance import HEADER, IndexConformance
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy_neardup.index import Index
 
 
 class TestMemory(IndexConformance):

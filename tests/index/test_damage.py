@@ -6,9 +6,10 @@ import contextlib
 import os
 import random
 import shutil
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,10 +20,6 @@ from scrapy_neardup.index.lmdb.commands import check
 from torture.children import isolated
 
 from .small import HEADER, numbered
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGESIZE")
 KEYS = np.arange(300, dtype=np.uint64)

@@ -10,7 +10,6 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import lmdb
 import numpy as np
@@ -23,10 +22,8 @@ from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR, check_data_file, 
 from scrapy_neardup.index.lmdb.environment import Environment
 from torture.children import Child
 
+from .flaky import Flaky
 from .small import HEADER, numbered, store, wait
-
-if TYPE_CHECKING:
-    from .flaky import Flaky
 
 
 @pytest.fixture

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import lmdb
 import numpy as np
@@ -20,13 +22,8 @@ from scrapy_neardup.index.lmdb.directory import DATA
 from scrapy_neardup.index.lmdb.layout import number_key
 from tests.index.conformance import reserve
 
+from .flaky import Flaky
 from .small import HEADER, SMALL, documents, numbered, reading_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from .flaky import Flaky
 
 CALLS = ("begin", "begin write", "get", "put", "delete", "cursor", "copyfd")
 KINDS = (lmdb.Error, lmdb.DiskError, lmdb.MapFullError, lmdb.CorruptedError, lmdb.BadTxnError)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from scrapy_neardup.errors import ConfigurationError, IndexUnavailable
 from scrapy_neardup.index import Documents, FingerprintIndex, Header, LmdbIndex, Matches
@@ -23,8 +24,6 @@ from scrapy_neardup.index.tables import LAYOUTS, Family, PermutedTables
 from .small import reading_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Million = tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, ...]]]
 
 MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))

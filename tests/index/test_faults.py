@@ -8,10 +8,12 @@ import resource
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -27,13 +29,8 @@ from tests.index.conformance import reserve
 from torture.children import Child, isolated
 
 from .consistency import check
+from .flaky import Flaky
 from .small import HEADER, SMALL, documents, has, numbered, reading_of, store, wait
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from .flaky import Flaky
 
 PAGE = 4096
 HASTY = Tuning(group_seconds=0.0, commit_retry_seconds=0.01, upkeep_retry_seconds=0.01, backlog_documents=10)

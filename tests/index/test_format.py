@@ -11,7 +11,8 @@ import json
 import struct
 import zlib
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import lmdb
 import numpy as np
@@ -21,9 +22,6 @@ from scrapy_neardup.index import Documents, LmdbIndex
 from scrapy_neardup.index.lmdb.environment import Tuning
 
 from .small import HEADER, documents, note_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RECORD = np.dtype([("time", "<u4"), ("tag", "<u8")])
 #: A family of four permuted tables of blocks of 16 bits, and one of equal keys.

@@ -7,7 +7,7 @@ import random
 import signal
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -22,9 +22,6 @@ from torture.kills import index as kills
 from .adder import add
 from .consistency import check
 from .small import HEADER, SMALL, wait
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

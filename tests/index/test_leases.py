@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index.pending import Lease, LeasedDocument, Leases, Reservation
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scrapy_neardup.index.pending import Pending
+from scrapy_neardup.index.pending import Lease, LeasedDocument, Leases, Pending, Reservation
 
 
 class Store:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from torture.exercises import model
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Of eight seeds one is for an index in memory, one for a server, whose tests are elsewhere.
 SEEDS = [1, 2, 3, 5, 6, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 16))]

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import lmdb
 import pytest
@@ -15,12 +15,8 @@ from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 
 from .consistency import check
+from .flaky import Flaky
 from .small import HEADER, SMALL, documents, reading_of, store, wait
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .flaky import Flaky
 
 #: Nothing is due by the time that has passed.
 PATIENT = replace(SMALL, group_seconds=60.0)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import example, given
@@ -14,9 +14,6 @@ from scrapy_neardup.index.pending import Reservation
 from scrapy_neardup.index.protocol import Found, Stored
 from scrapy_neardup.matching.matcher import Candidates, Decision, Judgement, decide
 from tests.examples import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 RECORD = np.dtype([("time", "<u4"), ("figures", "u1", (2,)), ("words", "u1", (2,))])
 HANDLE = Reservation("https://pending.example/", lambda _: None)

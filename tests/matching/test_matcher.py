@@ -6,9 +6,10 @@ An index finds the same pairs as a comparison pair by pair.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from contextlib import closing
 from itertools import product
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,21 +17,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
+from scrapy_neardup.audit.all_pairs import PairJudge
 from scrapy_neardup.audit.evaluate import Document, judge_documents
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.index import LmdbIndex, MemoryIndex
+from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
 from scrapy_neardup.matching.records import header_for
 from tests.audit.corpora import edited, text
 from tests.examples import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from scrapy_neardup.audit.all_pairs import PairJudge
-    from scrapy_neardup.index import Header
 
 
 @pytest.fixture(params=list(product(SCHEMES, ["scratch", "kept"])), ids=" ".join)

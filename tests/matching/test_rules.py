@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,9 +30,6 @@ from scrapy_neardup.matching.rules import (
     verify,
 )
 from tests.audit.corpora import text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Two texts of 600 words that have everything in common; the new one is all in the stored one, and as long.
 SAME: dict[str, Any] = {

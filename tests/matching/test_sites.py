@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from time import thread_time
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.matching.sites import UNKNOWN, host_of, is_domain, site_key, split_url
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,13 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 import pytest
 
 from torture import __main__ as command
 from torture import runner
 from torture.exercise import Exercise, Round, exercises
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 PLANTED = """
 import os, signal, subprocess, sys, time

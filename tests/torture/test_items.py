@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from torture.exercises.items import COPIES, KINDS, run, site
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_site_has_all_kinds_of_pages_and_copies() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import random
 import signal
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,6 @@ from torture.children import isolated
 from torture.exercises.faults import Trial
 from torture.exercises.model import Model, Wrong
 from torture.kills.index import promised
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Forgetful(MemoryIndex):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,6 @@ from scrapy_neardup.index.lmdb.writer import Memtable
 from tests.index.redis_server import running
 from torture.exercises import races
 from torture.exercises.model import Wrong
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("first", [1, pytest.param(1000, marks=pytest.mark.slow)])

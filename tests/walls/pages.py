@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import NamedTuple
 
 _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
 

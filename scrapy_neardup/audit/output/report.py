@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 
 from scrapy_neardup.audit.arrays import places
 from scrapy_neardup.audit.model import NO_DISTANCE, Audit, clustered
+from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.url_rules import LEAST_PRECISION, find_rules
 
-from .files import clusters_of, is_url, pages_of, replacing, summarise
+from .files import clusters_of, is_url, pages_of, replacing, settings_of, summarise
 
 SCRIPTS = ("dom", "unpack", "diff", "comparison", "clusters")
 #: Characters kept of a title, of a text, and of what stands in a cell.
@@ -102,9 +103,10 @@ def _facts(audit: Audit) -> dict[str, Any]:
     least = LEAST if len(audit.pages) < MANY else LEAST_PRECISION
     rules = [*find_rules(pages_of(audit.pages, audit.clusters), least)]
     rules.sort(key=lambda rule: rule.support - rule.urls)
-    settings = {name: str(value) for name, value in facts["settings"].items() if value not in (None, ())}
+    usual = settings_of(AuditOptions(seed=0)) | {"seed": None}
+    settings = {name: _said(value) for name, value in facts["settings"].items() if value != usual[name]}
     handled = [f"{count:,} {name.replace('_', ' ')}" for name, count in facts["handled"].items() if count]
-    settings |= {"repeats": ", ".join(handled), "version": facts["version"]}
+    settings |= {"all others": "as usual", "repeats": ", ".join(handled), "version": facts["version"]}
     clusters = audit.clusters[["canonical", "size", "near", "exact", "part"]][:ROWS].tolist()
     return {
         "repeats": repeats,
@@ -127,6 +129,13 @@ def _facts(audit: Audit) -> dict[str, Any]:
         "sources": [(*each, count) for each, count in audit.inputs],
         "problems": audit.problems,
     }  # fmt: skip
+
+
+def _said(value: Any) -> str:
+    """Return the value of a setting, parts of it after one another."""
+    if isinstance(value, dict):
+        value = [f"{name} {each}" for name, each in value.items()]
+    return ", ".join(value) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _counts(verdicts: dict[str, int]) -> dict[str, int]:

@@ -6,32 +6,24 @@ import contextlib
 import os
 import shutil
 from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
+from scrapy_neardup.index import Header
 from scrapy_neardup.index.header import damaged, decoding
 
-from .compaction import maintain, write
+from .compaction import Item, maintain, write
 from .directory import DATA, LOCK, USERS, corrupted, file_lock, require_index, shared_use, translated
 from .environment import Environment
-from .layout import encode_block, number_key, read_header
-from .snapshot import reading
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from scrapy_neardup.index import Header
-
-    from .compaction import Item
-    from .index import LmdbIndex
-    from .layout import Run
-    from .snapshot import Snapshot
-
+from .index import LmdbIndex
+from .layout import Run, encode_block, number_key, read_header
+from .snapshot import Snapshot, reading
 
 #: The name of the file that `compact` writes. One that is still there was left by a process that died.
 NEW = f"{DATA}.new"
@@ -68,7 +60,7 @@ def describe(path: Path) -> dict[str, Any]:
             "format": header.format,
             "created": header.created,
             **{name: header.parameters.get(name) for name in ("scheme", "features", "extractor")},
-            "tables": [len(family.tables) for family in header.families],
+            "tables": header.first_table[-1],
             "documents": documents,
             "added": state.next,
             "removed": len(reader.dead),

@@ -6,32 +6,24 @@ Nothing of a run exists for readers before the state names it; what a death leav
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
+import lmdb
 import numpy as np
+from numpy.typing import NDArray
 
-from scrapy_neardup.index.header import decoding
+from scrapy_neardup.index.header import Header, decoding
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.index.search import Entries, flatten, merge_entries, sort_entries
+from scrapy_neardup.index.tables import Family
 
 from . import layout
 from .directory import MERGE, file_lock
+from .environment import Environment
 from .layout import Run
-from .snapshot import reading
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import lmdb
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.tables import Family
-
-    from .environment import Environment
-    from .snapshot import Snapshot
+from .snapshot import Snapshot, reading
 
 #: The name of a database, a key, the value to write under it, or None to delete the one that is there.
 Item = tuple[str, bytes, bytes | None]

@@ -9,16 +9,13 @@ import json
 import mmap
 import os
 import struct
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import lmdb
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
 from scrapy_neardup.index.header import UNREADABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DATA, LOCK, USERS, MERGE = "data.mdb", "lock.mdb", "users.lock", "merge.lock"
 #: The note that is beside the file once something was written, and how many bytes it has at most.

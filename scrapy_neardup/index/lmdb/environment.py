@@ -10,18 +10,16 @@ import tempfile
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import lmdb
 
 from scrapy_neardup.errors import IndexUnavailable
 
 from .directory import DATA, check_data_file, check_directory, translated
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Result = TypeVar("Result")
 

@@ -6,35 +6,25 @@ import contextlib
 import os
 import tempfile
 import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.errors import IndexUnavailable
-from scrapy_neardup.index.header import decoding
+from scrapy_neardup.index.header import Header, decoding
 from scrapy_neardup.index.memory import MemoryIndex
-from scrapy_neardup.index.search import closest
+from scrapy_neardup.index.protocol import Documents, Lookup, Stored
+from scrapy_neardup.index.search import Matches, Met, closest
 
 from .directory import require_index, shared_use, translated
-from .environment import DEFAULT, Environment
+from .environment import DEFAULT, Environment, Tuning
 from .layout import open_header
 from .snapshot import reading, search_near, search_one, with_key
 from .writer import Memtable, Writer, append
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Documents, Lookup, Stored
-    from scrapy_neardup.index.search import Matches, Met
-
-    from .environment import Tuning
-
 
 #: Many documents that are added at once make runs of so many times the size at which the log is flushed.
 RUN = 10
@@ -150,13 +140,7 @@ class LmdbIndex(MemoryIndex):
     def documents(self) -> Iterator[tuple[NDArray[np.int64], Stored]]:
         """Yield the numbers (int64[n]) and contents of all documents on disk, block by block."""
         with reading(self._environment, self.header) as reader:
-            state = reader.state
-            oldest = state.runs[0].start if state.runs else state.flushed
-            alive = np.concatenate([*map(reader.held, state.runs), np.ones(state.next - state.flushed, bool)])
-            alive[reader.dead - oldest] = False
-            for first, documents in reader.blocks(oldest, state.next):
-                rows = np.flatnonzero(alive[first - oldest : first - oldest + len(documents.urls)])
-                yield rows + first, documents.take(rows)
+            yield from reader.documents()
 
     def gauges(self) -> dict[str, int]:
         with self._newest():

@@ -5,29 +5,23 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass
 from itertools import accumulate, groupby, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import lmdb
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.header import Header, damaged, decoding
 from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.search import Entries
+from scrapy_neardup.index.tables import Family
 
 from .directory import DATA, corrupted, has_sidecar, write_sidecar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    import lmdb
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.index.tables import Family
-
-    from .environment import Environment
-
+from .environment import Environment
 
 #: The numbers of documents, and the number after the last one, have 32 bits.
 MAX_DOCUMENTS = (1 << 32) - 1

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+import lmdb
 import numpy as np
+from numpy.typing import NDArray
 
-from scrapy_neardup.index.header import damaged, decoding
+from scrapy_neardup.index.header import Header, damaged, decoding
 from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.search import NO_MATCHES, Entries, Matches, is_member, look_up
 
 from . import layout
 from .directory import translated
-from .layout import Partition, State
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    import lmdb
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.index.header import Header
-
-    from .environment import Environment
-    from .layout import Run
+from .environment import Environment
+from .layout import Partition, Run, State
 
 
 class Snapshot:
@@ -133,6 +125,16 @@ class Snapshot:
         for name, low, high in (("documents", 0, self.state.flushed), ("log", self.state.flushed, stop)):
             for number, documents in self._blocks(name, max(start, low), min(stop, high)):
                 yield number, documents.stored
+
+    def documents(self) -> Iterator[tuple[NDArray[np.int64], Stored]]:
+        """Yield the numbers (int64[n]) and contents of all documents, block by block."""
+        state = self.state
+        oldest = state.runs[0].start if state.runs else state.flushed
+        alive = np.concatenate([*map(self.held, state.runs), np.ones(state.next - state.flushed, bool)])
+        alive[self.dead - oldest] = False
+        for first, documents in self.blocks(oldest, state.next):
+            rows = np.flatnonzero(alive[first - oldest : first - oldest + len(documents.urls)])
+            yield rows + first, documents.take(rows)
 
     def log(self, start: int, without: Collection[int] = ()) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log from *start* on, but those that begin with one *without*, checked."""

@@ -7,37 +7,28 @@ import math
 import threading
 import time
 from collections import OrderedDict, deque
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import lmdb
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup import clock
 from scrapy_neardup.errors import IndexUnavailable, NearDupError
-from scrapy_neardup.index.header import damaged
+from scrapy_neardup.index.header import Header, damaged
 from scrapy_neardup.index.memory import Columns
-from scrapy_neardup.index.protocol import Stored
+from scrapy_neardup.index.pending import Reservation
+from scrapy_neardup.index.protocol import Documents, Stored
 
 from . import layout
 from .compaction import is_due, maintain
 from .directory import reason, remedy
+from .environment import Environment
 from .layout import State
 from .snapshot import Snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.pending import Reservation
-    from scrapy_neardup.index.protocol import Documents
-
-    from .environment import Environment
-
 
 logger = logging.getLogger(__name__)
 

@@ -337,7 +337,7 @@ def describe(index: RedisIndex) -> dict[str, Any]:
         "format": header.format,
         "created": header.created,
         **{name: header.parameters.get(name) for name in ("scheme", "features", "extractor")},
-        "tables": [len(family.tables) for family in header.families],
+        "tables": header.first_table[-1],
         "documents": gauges["documents"],
         "pending": gauges["pending"],
     }
