@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 #: Of NEARDUP_REVISITS.
-_NO_INDEX = "No index is kept, so NEARDUP_REVISITS of spider %(spider)s meets no earlier page: set NEARDUP_DIR"
+_NO_INDEX = "No index is kept, so NEARDUP_REVISITS of spider %(spider)s knows no other crawl: set NEARDUP_DIR"
 #: The crawls that have opened an index and have not begun. If another component cannot be made then, no
 #: extension is told that the crawl has failed, so the next crawl of the process closes its index.
 _opened: dict[Crawler, Detector] = {}
