@@ -32,6 +32,7 @@ from .matching.records import (
     header_for,
     scheme_of,
 )
+from .matching.sites import site_key
 from .options import DetectionOptions
 from .verdict import Repeated, Verdict
 
@@ -71,8 +72,7 @@ class Detector:
         self.min_tokens = min_tokens
         self.window = window
         self.fingerprinter = fingerprinter_of(index.header, self.matcher.scheme)
-        # Reading the public suffixes would hold up an event loop; and a missing package shows here, at once.
-        entries([self.signature("a")], ["https://example.com/"], index.header, scope="any")
+        site_key("https://example.com/")  # reads the public suffixes, which would hold up an event loop
         self._clock = clock
         #: What was learned of texts that many sites, or many pages of one, have.
         self.sites, self.titles = SiteCounter(), TitleCounter()

@@ -43,17 +43,14 @@ _BLOCK = (
 # Atomic throughout, and what an unclosed construct has swallowed is never scanned again: linear time. All
 # begin with the same character, which the search can so skip to.
 _ATTRIBUTES = r"""(?>[^<>=]++|=\s*+(?:"[^"]*+"|'[^']*+')|=)*+>?"""
-_MARKUP = regex.compile(
-    rf"""<(?:
+_MARKUP = rf"""<(?:
       !--(?:[^\-]++|-(?!->))*+(?:-->)?+
     | (?P<hidden>{_INVISIBLE})(?=[\s/>]){_ATTRIBUTES}
       (?:[^<]++|<(?!/(?P=hidden)[\s/>]))*+(?:</(?P=hidden)[^<>]*+>?)?+
     | /?+(?P<block>{_BLOCK})(?=[\s/>]){_ATTRIBUTES}
     | /?+(?P<inline>[a-z])[^\s/<>]*+{_ATTRIBUTES}
     | [!?/][^<>]*+>?
-    )""",
-    regex.VERBOSE | regex.IGNORECASE | regex.V1,
-)
+    )"""
 _REPLACEMENTS = {"block": "\n", "inline": ""}
 
 
@@ -70,7 +67,10 @@ def visible_text(html: str) -> str:
     """Return all visible text of a page."""
     # A newline in the source is a space to the reader, so only tags may break lines.
     flat = " ".join(html.split())
-    text = htmllib.unescape(_MARKUP.sub(lambda match: _REPLACEMENTS.get(match.lastgroup, " "), flat))
+    # Compiled when it is first used: the process of the crawl imports this, too.
+    flags = regex.VERBOSE | regex.IGNORECASE | regex.V1
+    unmarked = regex.sub(_MARKUP, lambda match: _REPLACEMENTS.get(match.lastgroup, " "), flat, flags=flags)
+    text = htmllib.unescape(unmarked)
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return "\n".join(line for line in lines if line)
 
@@ -121,7 +121,7 @@ class Trafilatura:
     """
 
     def __init__(self) -> None:
-        from importlib.metadata import version  # the default extractor does without
+        from importlib.metadata import version
 
         self.identity = f"trafilatura {version('trafilatura')} fast, {_IDENTITY}"
 

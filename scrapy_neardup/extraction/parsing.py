@@ -27,10 +27,9 @@ _DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]{0,1000}>?", re.IGNORECASE)
 #: A long tag, and in it one of thousands of attributes, which take libxml2 quadratic time. Neither passes
 #: over a < or >, which may stand in a script.
 _MAYBE_LONG = re.compile(r"<[a-z][^<>]{4096,}>?", re.IGNORECASE)
-_LONG = regex.compile(
+_LONG = (
     r"""<([a-z][a-z0-9:-]*+)"""
-    r"""(?:\s++[^\s<>="']++(?:=(?:"[^"<>]*+"|'[^'<>]*+'|[^\s<>"']*+))?+){1000,}+[^<>]*+>?+""",
-    regex.IGNORECASE | regex.V1,
+    r"""(?:\s++[^\s<>="']++(?:=(?:"[^"<>]*+"|'[^'<>]*+'|[^\s<>"']*+))?+){1000,}+[^<>]*+>?+"""
 )
 #: How the last error of libxml2 reads if it stopped: at 255 nested elements, or in a text of 10 MB.
 _LIMIT = "XML_PARSE_HUGE"
@@ -85,7 +84,8 @@ def parsed_whole(html: str, *, huge_tree: bool = False) -> tuple[_Element | None
 
     *huge_tree* reads elements below 255 others and texts of more than 10 MB, too.
     """
-    html = _MAYBE_LONG.sub(lambda tag: _LONG.sub(r"<\1>", tag[0]), html)
+    # Compiled when it is first used: the process of the crawl imports this, too.
+    html = _MAYBE_LONG.sub(lambda tag: regex.sub(_LONG, r"<\1>", tag[0], 0, regex.I | regex.V1), html)
     # What libxml2 is told is the encoding counts more than what the page says. Of text, lxml refuses that of
     # a page that begins with an XML declaration, and takes quadratic time to look for one.
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=huge_tree)

@@ -15,7 +15,7 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError, IndexUnavailable, NearDupError
-from scrapy_neardup.extraction.workers import ForkServer
+from scrapy_neardup.extraction.workers import ForkServer, Workers
 from scrapy_neardup.matching.items import ItemNotes
 from scrapy_neardup.options import OF_THE_DETECTOR
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 #: Of NEARDUP_REVISITS.
 _NO_INDEX = "No index is kept, so NEARDUP_REVISITS of spider %(spider)s knows no other crawl: set NEARDUP_DIR"
-#: The crawls that have opened an index and have not begun. If another component cannot be made then, no
-#: extension is told that the crawl has failed, so the next crawl of the process closes its index.
-_opened: dict[Crawler, Detector] = {}
+#: The crawls that have not begun, and what each has opened. If another component cannot be made then, no
+#: extension is told that the crawl has failed, so the next crawl of the process closes this.
+_opened: dict[Crawler, list[Detector | Workers]] = {}
 #: The indexes that crawls of this process have emptied: the second of two crawls keeps what the first stores.
 _emptied: set[str] = set()
 
@@ -67,6 +67,10 @@ class NearDupExtension:
         self.workers = self.config.extracting(
             self.detector.fingerprinter, keep_text=self.config.changes, server=self.fork_server
         )
+        if crawler in _opened:
+            _opened[crawler].append(self.workers)
+            with self.reporter.fails_open("start", "the extraction workers"):
+                self.workers.start()  # while Scrapy makes the other components
         self.reservations = Reservations(crawler, self.reporter, remote=self.detector.index.remote)
         self._froze = False
         self.budget = self.known_urls = None
@@ -109,11 +113,9 @@ class NearDupExtension:
         return extension
 
     def spider_opened(self) -> None:
-        _opened.pop(self.crawler, None)  # it closes its index when it ends
+        _opened.pop(self.crawler, None)  # it closes all when it ends
         if self.config.revisits != "keep" and not (self.config.store or self.config.dir):
             self.reporter.log(logging.WARNING, _NO_INDEX)
-        with self.reporter.fails_open("start", "the extraction workers"):
-            self.workers.start()
         # Most objects of now are modules, which no crawl frees: full collections would hold up the loop.
         self._froze = not gc.get_freeze_count()
         if self._froze:
@@ -161,9 +163,10 @@ class NearDupExtension:
     def _open(self, extractor: str) -> Detector:
         """Open the index for texts of the *extractor* of that identity. Raises what `Detector.open` does."""
         config = self.config
-        with self.reporter.fails_open("close", "the index of a crawl that has not begun"):
+        with self.reporter.fails_open("close", "what a crawl that has not begun has opened"):
             for failed in [each for each in _opened if not each.crawling]:
-                _opened.pop(failed).close()
+                for opened in _opened.pop(failed):
+                    opened.close()
         place = config.store or config.dir
         reset = config.reset and str(place) not in _emptied
         options = {name: getattr(config, name) for name in OF_THE_DETECTOR}
@@ -171,7 +174,7 @@ class NearDupExtension:
         if config.reset:
             _emptied.add(str(place))
         if self.crawler.crawling:  # else it is none of Scrapy's crawls, so nobody says when it fails
-            _opened[self.crawler] = detector
+            _opened[self.crawler] = [detector]
         return detector
 
     def _close(self) -> None:
