@@ -8,6 +8,7 @@ import pkgutil
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -61,12 +62,9 @@ def busy() -> float:
 
 
 def in_time(items: Iterable[Item], seconds: float) -> Iterator[Item]:
-    """Yield *items* for so many *seconds*: on a busy machine a round does less, and is no hang."""
+    """Return *items* for so many *seconds*: on a busy machine a round does less, and is no hang."""
     deadline = time.monotonic() + seconds
-    for item in items:
-        if time.monotonic() > deadline:
-            return
-        yield item
+    return takewhile(lambda _: time.monotonic() <= deadline, items)
 
 
 def exercises() -> dict[str, Exercise]:

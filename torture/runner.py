@@ -41,7 +41,7 @@ def run_round(exercise: Exercise, seed: int, *, grace: float = GRACE) -> tuple[R
     started, limit = time.monotonic(), (3 * exercise.seconds + grace) * busy()
     # A process that a round has left behind may write into the folder until it is ended.
     with tempfile.TemporaryDirectory(
-        prefix="neardup-torture-", dir=_memory(), ignore_cleanup_errors=True
+        prefix="neardup-torture-", dir=memory(), ignore_cleanup_errors=True
     ) as folder:
         printed, outcome = Path(folder, "printed"), Path(folder, "outcome.json")
         command = [sys.executable, "-m", "torture.runner", exercise.run.__module__, str(seed), folder]
@@ -91,7 +91,7 @@ def _wait(command: list[str], output: object, limit: float) -> str:
     return f"the round ended with exit code {code}" if code else ""
 
 
-def _memory() -> str | None:
+def memory() -> str | None:
     """Return a folder in memory, where files are synced at once, unless TMPDIR names another one."""
     return "/dev/shm" if "TMPDIR" not in os.environ and Path("/dev/shm").is_dir() else None
 

@@ -47,33 +47,35 @@ class Scheduler:
         if me not in self.waiting or (ready is None and not self.over and self.dice.random() < self.calm):
             return
         if not self.over:
-            self.waiting[me] = ready, self.now + (math.inf if seconds is None else seconds)
-            self.hub.switch()
+            self.waiting[me] = ready, math.inf if seconds is None else self.now + seconds
+            if (chosen := self._next()) is not me:
+                chosen.switch()
         if self.over:
             raise GreenletExit
 
     def sleep(self, seconds: float) -> None:
         self.point(lambda: False, seconds)
 
+    def _next(self) -> greenlet:
+        """Choose who goes on, and let time pass until somebody can; the hub if all wait for each other."""
+        while not (able := [each for each, waits in self.waiting.items() if self._is_able(*waits)]):
+            self.now = min(until for _, until in self.waiting.values())
+            if math.isinf(self.now):
+                return self.hub
+        self.steps, self.now = self.steps + 1, self.now + self.dice.random() * STEP
+        return able[int(self.dice.random() * len(able))]
+
+    def _is_able(self, ready: Callable[[], object] | None, until: float) -> object:
+        return ready is None or until <= self.now or ready()
+
     def run(self) -> None:
         """Run all to their ends. Raises what one raises, or RuntimeError if all wait for each other."""
         try:
             while self.waiting:
-                able = [
-                    each
-                    for each, (ready, until) in self.waiting.items()
-                    if ready is None or until <= self.now or ready()
-                ]
-                if not able:
-                    self.now = min(until for _, until in self.waiting.values())
-                    if math.isinf(self.now):
-                        raise RuntimeError("all wait for each other")
-                    continue
-                self.steps, self.now = self.steps + 1, self.now + self.dice.random() * STEP
-                chosen = self.dice.choice(able)
-                chosen.switch()
-                if chosen.dead:
-                    del self.waiting[chosen]
+                if (chosen := self._next()) is self.hub:
+                    raise RuntimeError("all wait for each other")
+                chosen.switch()  # they switch to each other, and one that ends to here
+                self.waiting = {each: state for each, state in self.waiting.items() if not each.dead}
         finally:
             self.over = True
             for left in self.waiting:
@@ -99,6 +101,7 @@ class Scheduler:
             stack.enter_context(mock.patch.object(index, "_lock", Lock(self)))
             locks = SimpleNamespace(**{**vars(fcntl), "flock": self._flock})
             stack.enter_context(mock.patch.object(directory, "fcntl", locks))
+            stack.enter_context(mock.patch.object(directory, "file_system", str))  # it reads long lists
             yield
 
     def _flock(self, file: int, how: int) -> None:
@@ -115,7 +118,7 @@ class Lock:
     """A lock that its owner may take again, and the condition over it."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self.scheduler, self.depth = scheduler, 0
+        self.scheduler, self.depth, self.notices = scheduler, 0, 0
         self.owner: greenlet | None = None
 
     def acquire(self, blocking: bool = True) -> bool:
@@ -138,15 +141,20 @@ class Lock:
             self.scheduler.point()
 
     def notify_all(self) -> None:
-        pass
+        self.notices += 1
 
-    def wait_for(self, done: Callable[[], object], seconds: float | None = None) -> object:
-        if not done():
+    def wait_for(self, done: Callable[[], object], seconds: float = math.inf) -> object:
+        until = self.scheduler.now + seconds
+        while not (found := done()) and self.scheduler.now < until:
+            told = partial(self._told, self.notices)
             depth, self.depth, self.owner = self.depth, 0, None
-            self.scheduler.point(lambda: self.owner is None and done(), seconds)
+            self.scheduler.point(told, until - self.scheduler.now)
             self.acquire()
             self.depth = depth
-        return done()
+        return found
+
+    def _told(self, notices: int) -> bool:
+        return self.owner is None and self.notices > notices
 
 
 class Event:

@@ -29,8 +29,7 @@ STEPS = 60
 
 
 def run(seed: int, folder: Path) -> Round:
-    remark = shim.without()
-    if remark is not None:
+    if remark := shim.without():
         return remark
     outcome, began = Round(), time.time()
     for number in in_time(range(8), EXERCISE.seconds):
@@ -76,8 +75,7 @@ def on_disk(path: Path, dice: random.Random, began: float) -> list[str]:
         if time.monotonic() - started > 15:
             wrong.append(f"{time.monotonic() - started:.0f} s to flush after a leap to {now:.0f}")
         young = [n for n, stored in times.items() if stored >= newest - WINDOW]
-        lost = set(young) - found(index, young)
-        if lost:
+        if lost := set(young) - found(index, young):
             wrong.append(f"{len(lost)} documents have gone before their time, such as {min(lost)}")
             break
     wrong += [f"check: {problem.where}: {problem.what}" for problem in check(index)]

@@ -182,8 +182,7 @@ FAULTS = [
 
 
 def run(seed: int, folder: Path) -> Round:
-    remark = shim.without()
-    if remark is not None:
+    if remark := shim.without():
         return remark
     logging.disable()
     workload, fault = WORKLOADS[seed % len(WORKLOADS)], FAULTS[seed // len(WORKLOADS) % len(FAULTS)]
@@ -243,8 +242,7 @@ def examine(trial: Trial) -> list[str]:
         for numbers, there in ((trial.kept, True), (trial.gone, False)):
             keys = np.array(sorted(numbers), np.uint64)
             found = set(keys[index.search(1, keys).query].tolist())
-            other = numbers - found if there else numbers & found
-            if other:
+            if other := numbers - found if there else numbers & found:
                 what = "acknowledged documents are lost" if there else "removed documents are back"
                 wrong.append(f"{len(other)} {what}, the first {min(other)}")
         index.add(documents([1], ["u99999"]))

@@ -126,8 +126,7 @@ CUTS, STEPS, TOGETHER = 600, 70, 20
 
 
 def run(seed: int, folder: Path) -> Round:
-    remark = shim.without()
-    if remark is not None:
+    if remark := shim.without():
         return remark
     dice, outcome = random.Random(seed), Round()
     world, log = folder / "world", folder / "log"

@@ -291,6 +291,7 @@ class Store:
         got = self.server.send(sent)
         made = got.pop(0) if calls else []
         if asks and isinstance(clock := got.pop(), tuple):
+            now = time.monotonic()  # by a time before, a slow answer would end leases of others early
             self._ahead = clock[0] * 1000 + clock[1] / 1000 - now * 1000
             # A clock that leaps must not date documents that go by their age.
             self._asked_at = now + CLOCK_SECONDS * (not self._window)
