@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     from .signature import Weight
 
-#: Features at a time, which take 4 MB at most; sums of so many weights of keywords are exact in float32.
+#: Features at a time, which take 2 MB; sums of so many weights of keywords are exact in float32.
 _CHUNK = 8192
+#: By byte, 1 for each bit that is set, the lowest first, and -1 for each other one; float32[256, 8].
+_SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], 1, bitorder="little") * np.float32(2) - 1
 # Weights are whole multiples of 1/4096, so that their sums are exact in any order, on any machine.
 _WEIGHT_UNIT = 4096
 _WEIGH: dict[str, Callable[[NDArray[np.int64]], NDArray[Any]]] = {
@@ -33,16 +35,20 @@ _WEIGH: dict[str, Callable[[NDArray[np.int64]], NDArray[Any]]] = {
 
 def vote(hashes: NDArray[np.uint64], weights: NDArray[np.floating] | None = None) -> int:
     """Return the bits that more than half of the *hashes* (uint64[n]) have set, by *weights* if any."""
-    weights = np.ones(len(hashes)) if weights is None else weights
-    ayes = np.zeros(64)
-    for start in range(0, len(hashes), _CHUNK):
-        chunk = np.ascontiguousarray(hashes[start : start + _CHUNK], "<u8")
-        bits = np.unpackbits(chunk.view(np.uint8), bitorder="little").reshape(-1, 64)
-        # As quick as a product of matrices, for which NumPy has libraries that some processors make wrong.
-        ayes += np.einsum("n,nb->b", weights[start : start + _CHUNK], bits)
-    ayes += ayes
-    most = np.packbits(ayes > np.add.reduce(weights, dtype=np.float64), bitorder="little")
-    return int.from_bytes(most.tobytes(), "little")
+    return _votes(Hashes.of([hashes]), np.ones(len(hashes)) if weights is None else weights)[0]
+
+
+def _votes(features: Hashes, weights: NDArray[np.floating]) -> list[int]:
+    """Let the *features* of each text vote."""
+    votes, data = np.zeros((len(features.bounds) - 1, 64)), features.values.astype("<u8").view(np.uint8)
+    for start in range(0, len(weights), _CHUNK):
+        signs = _SIGNS.take(data[8 * start : 8 * (start + _CHUNK)], axis=0).reshape(-1, 64)
+        parts = pairwise([min(max(bound - start, 0), len(signs)) for bound in features.bounds])
+        for text, (first, stop) in enumerate(parts):
+            if first < stop:
+                # As quick as a product of matrices, for which NumPy has libraries that some processors make wrong.
+                votes[text] += np.einsum("n,nb->b", weights[start + first : start + stop], signs[first:stop])
+    return np.packbits(votes > 0, axis=1, bitorder="little").view("<u8").ravel().tolist()  # type: ignore[no-any-return]
 
 
 def hamming(a: ArrayLike, b: ArrayLike) -> Any:
@@ -71,7 +77,7 @@ def fingerprints(features: Hashes, lengths: NDArray[np.intp], weight: Weight) ->
     else:
         found, counts = distinct_each(Hashes(features.values.copy(), features.bounds))
         weights = np.rint(_WEIGH[weight](counts) * _WEIGHT_UNIT)
-    return [vote(found.values[start:stop], weights[start:stop]) for start, stop in pairwise(found.bounds)]
+    return _votes(found, weights)
 
 
 #: The weight of a word rises in so many steps, from nothing where .4 of the words of its text are shorter to

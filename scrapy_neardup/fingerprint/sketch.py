@@ -26,14 +26,16 @@ SIZE = BINS // 8
 
 _BINS, _ONE = constant(BINS), constant(1)
 _HALF, _FILLED = constant(32), constant(1 << 63)
-# The bins that an empty bin may borrow from, in this order, some at a time: intp[4, BINS, 16]. They are the
-# same for every text, and part of the format.
-_LENDERS = np.ascontiguousarray(
-    (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % np.uint64(BINS))
-    .astype(np.intp)
-    .reshape(BINS, 4, 16)
-    .swapaxes(0, 1)
-)
+# The bins that an empty bin may borrow from, in this order, some at a time: intp[BINS, 8], 24 and 32. They are
+# the same for every text, and part of the format.
+_LENDERS = [
+    np.ascontiguousarray(part)
+    for part in np.split(
+        (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % _BINS).astype(np.intp).reshape(BINS, 64),
+        (8, 32),
+        axis=1,
+    )
+]
 # Which bit of a borrowed minimum a bin takes: another one than the lender, which it would only repeat.
 _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 
@@ -46,29 +48,33 @@ def sketch_each(shingles: Hashes) -> list[tuple[bytes, int]]:
     bins = by_text(((hashes >> _HALF) * _BINS >> _HALF).view(np.int64), bounds, BINS)
     minima = np.zeros((len(bounds) - 1) * BINS, np.uint64)
     minima[bins[::-1]] = (hashes | _FILLED)[::-1]  # of several hashes of one bin the last one written stays
-    for start in range(0, len(minima), BINS):
-        _borrow(minima[start : start + BINS])
+    _borrow(minima)
     packed = np.packbits((minima & _ONE).astype(np.bool_)).tobytes()
     starts = range(0, len(packed), SIZE)
     return [(packed[at : at + SIZE], stop - start) for at, (start, stop) in zip(starts, counts, strict=True)]
 
 
 def _borrow(minima: NDArray[np.uint64]) -> None:
-    """Let each bin of a text's *minima* that is empty, 0, take that of the first of its lenders that is not.
+    """Let each empty bin of the *minima* of texts, 0, take that of the first of its lenders that is not empty.
 
     In a text of few shingles no lender may be: then it is the minimum of the first bin that is.
     """
     filled = minima != 0
     empty = (~filled).nonzero()[0]
+    bins = empty if len(minima) == BINS else empty % BINS
     for lenders in _LENDERS:
-        first = filled.take(lenders.take(empty, axis=0)).argmax(axis=1)
-        taken = lenders[empty, first]
-        minima[empty] = minima.take(taken) >> _BIT.take(empty)
-        found = filled.take(taken)
-        if np.count_nonzero(found) == len(found):
+        asked = lenders.take(bins, axis=0)
+        if bins is not empty:
+            asked += (empty - bins)[:, np.newaxis]
+        taken = asked[np.arange(len(asked)), filled.take(asked).argmax(axis=1)]
+        minima[empty] = minima.take(taken) >> _BIT.take(bins)
+        left = (~filled.take(taken)).nonzero()[0]
+        if not len(left):
             return
-        empty = empty[~found]
-    minima[empty] = minima[filled.argmax()] >> _BIT.take(empty)
+        empty, bins = empty[left], bins[left]
+    firsts = filled.reshape(-1, BINS).argmax(axis=1)
+    start = empty - bins
+    minima[empty] = minima.take(start + firsts.take(start // BINS)) >> _BIT.take(bins)
 
 
 def similarity(
