@@ -6,7 +6,6 @@ import contextlib
 import json
 import sqlite3
 import time
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -34,8 +33,8 @@ COLUMNS = {
     "run": "integer", "root": "text", "source": "text", "place": "text", "stamp": "text", "url": "text",
     "fetched": "real?", "declared": "text", "alternates": "text", "title": "text", "noindex": "integer",
     "body_digest": "text?", "refers_digest": "text?", "refers_url": "text?", "reason": "text?",
-    "wall": "integer", "keys": "blob?", "record": "blob?", "headline": "blob?", "paragraphs": "blob?",
-    "text": "blob?", "note": "blob",
+    "wall": "integer", "keys": "blob?", "record": "blob?", "note": "blob", "headline": "blob?",
+    "paragraphs": "blob?", "text": "blob?",
 }  # fmt: skip
 # SQLite checks these as values are written, and once more when it looks for damage.
 _CHECKS = ", ".join(
@@ -127,8 +126,11 @@ class Store:
 
     def add(self, row: Row) -> None:
         """Store a page, with the next batch."""
-        values = map({**row, "run": self._run}.get, COLUMNS)
-        self._write(_INSERT, *(escaped(each) if isinstance(each, str) else each for each in values))
+        values = [*map({**row, "run": self._run}.get, COLUMNS)]
+        for place, value in enumerate(values):
+            if isinstance(value, str) and not value.isascii():
+                values[place] = escaped(value)
+        self._write(_INSERT, *values)
 
     def add_problem(self, origin: Origin, reason: str) -> None:
         """Note what could not be read."""
@@ -152,22 +154,30 @@ class Store:
         self.commit()
 
     def load(self, header: Header) -> SimpleNamespace:
-        """Return all n pages but for their texts: a column for each name in `COLUMNS`, ordered by ``id``.
+        """Return all n pages but for where they were read, and their texts: a column each, ordered by ``id``.
 
         ``keys`` and ``record`` are signatures as an index with *header* has them (uint64[n, keys],
         records[n]), zero for none. Numbers are arrays, all else lists; NaN and None are not known.
         """
-        names = [name for name in COLUMNS if name not in ("headline", "paragraphs", "text")]
-        columns: dict[str, Any] = {}
+        names = ("id", "root", *[*COLUMNS][5:-3])  # all in one pass, and those of long texts are the last
+        columns: dict[str, Any] = {name: [] for name in names}
+        sizes = {"keys": np.dtype((np.uint64, header.keys)), "record": header.dtype}
+        columns |= {name: bytearray() for name in sizes}
+        roots: dict[str, str] = {}
         with self.trusting():
-            for name in ("id", *names):
-                rows = self._read(f"SELECT {name} FROM pages ORDER BY id")  # noqa: S608
-                columns[name] = [value for (value,) in rows]
+            pages = self._database.execute(f"SELECT {', '.join(names)} FROM pages ORDER BY id")  # noqa: S608
+            while rows := pages.fetchmany(_BATCH):
+                some: dict[str, Any] = dict(zip(names, zip(*rows, strict=True), strict=True))
+                some["root"] = [roots.setdefault(each, each) for each in some["root"]]
+                for name, dtype in sizes.items():
+                    blank = bytes(dtype.itemsize)
+                    some[name] = b"".join([each or blank for each in some[name]])
+                for name, column in columns.items():
+                    column.extend(some[name])
             for name, kind in (("id", np.int64), ("fetched", float), ("noindex", bool), ("wall", bool)):
                 columns[name] = np.array(columns[name], kind)
-            for name, dtype in (("keys", np.dtype((np.uint64, header.keys))), ("record", header.dtype)):
-                blank = bytes(dtype.itemsize)
-                columns[name] = np.frombuffer(b"".join(each or blank for each in columns[name]), dtype)
+            for name, dtype in sizes.items():
+                columns[name] = np.frombuffer(columns[name], dtype)
                 if len(columns[name]) != len(columns["id"]):
                     raise ValueError("signatures have other sizes")
         return SimpleNamespace(**columns)
@@ -231,7 +241,7 @@ class Store:
         """Raise `ConfigurationError` for a damaged or locked file, OSError for one that is not written."""
         try:
             yield
-        except (sqlite3.Error, zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (sqlite3.Error, ValueError, TypeError, KeyError, AttributeError) as error:
             if isinstance(error, ConfigurationError):
                 raise
             said = str(error)
