@@ -106,12 +106,11 @@ class Filer:
 
 def paragraph_keys(text: str) -> list[int]:
     """Return the key of each long paragraph of *text*: a 64-bit hash of its words, whatever their case."""
-    folded, keys = text.casefold(), list[int]()
-    tidy = not any(each in folded for each in _UNTIDY)
-    for line in folded.split("\n"):
+    keys, tidy = list[int](), not any(each in text for each in _UNTIDY)
+    for line in text.split("\n"):
         if len(line) < LETTERS // 3:  # no character counts for more than three letters
             continue
-        words = line.strip() if tidy else " ".join(line.split())
+        words = (line.strip() if tidy else " ".join(line.split())).casefold()
         if words.count(" ") >= WORDS - 1 or (not line.isascii() and length(line) >= LETTERS):
             keys.append(mmh3.hash64(words.encode("utf-8", "surrogatepass"), signed=False)[0])
     return keys

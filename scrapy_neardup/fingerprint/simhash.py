@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 #: Features at a time, which take 2 MB; sums of so many weights of keywords are exact in float32.
 _CHUNK = 8192
 #: By byte, 1 for each bit that is set, the lowest first, and -1 for each other one; float32[256, 8].
-_SIGNS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], 1, bitorder="little") * np.float32(2) - 1
+_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1, bitorder="little")
+_SIGNS = _BITS * np.float32(2) - 1
 # Weights are whole multiples of 1/4096, so that their sums are exact in any order, on any machine.
 _WEIGHT_UNIT = 4096
 _WEIGH: dict[str, Callable[[NDArray[np.int64]], NDArray[Any]]] = {
@@ -46,9 +47,10 @@ def _votes(features: Hashes, weights: NDArray[np.floating]) -> list[int]:
         parts = pairwise([min(max(bound - start, 0), len(signs)) for bound in features.bounds])
         for text, (first, stop) in enumerate(parts):
             if first < stop:
-                # As quick as a product of matrices, for which NumPy has libraries that some processors make wrong.
+                # No product of matrices, for which NumPy has libraries that some processors make wrong.
                 votes[text] += np.einsum("n,nb->b", weights[start + first : start + stop], signs[first:stop])
-    return np.packbits(votes > 0, axis=1, bitorder="little").view("<u8").ravel().tolist()  # type: ignore[no-any-return]
+    found: list[int] = np.packbits(votes > 0, axis=1, bitorder="little").view("<u8").ravel().tolist()
+    return found
 
 
 def hamming(a: ArrayLike, b: ArrayLike) -> Any:

@@ -26,8 +26,8 @@ SIZE = BINS // 8
 
 _BINS, _ONE = constant(BINS), constant(1)
 _HALF, _FILLED = constant(32), constant(1 << 63)
-# The bins that an empty bin may borrow from, in this order, some at a time: intp[BINS, 8], 24 and 32. They are
-# the same for every text, and part of the format.
+# The bins that an empty bin may borrow from, in this order, some at a time: intp[BINS, 8], 24 and 32. They
+# are the same for every text, and part of the format.
 _LENDERS = [
     np.ascontiguousarray(part)
     for part in np.split(
@@ -55,7 +55,7 @@ def sketch_each(shingles: Hashes) -> list[tuple[bytes, int]]:
 
 
 def _borrow(minima: NDArray[np.uint64]) -> None:
-    """Let each empty bin of the *minima* of texts, 0, take that of the first of its lenders that is not empty.
+    """Let each empty bin of the *minima* of texts, 0, take that of the first of its lenders that is not.
 
     In a text of few shingles no lender may be: then it is the minimum of the first bin that is.
     """
