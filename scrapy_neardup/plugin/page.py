@@ -113,8 +113,8 @@ class CrawledPage:
         self.differing: Closest | None = None
         #: Whether the callback has ended, how many items it has yielded, and if it asked for the page again.
         self.ended, self.yielded_items, self.asked_again = False, 0, False
-        #: For `Budget`: how this page was linked, if a link of its own leads on, and the parameters of those.
-        self.link, self.leads_on = "", False
+        #: For `Budget`: how this page was linked, if it has links and one leads on, and their parameters.
+        self.link, self.has_links, self.leads_on = "", False, False
         self.link_parameters: dict[str, str] = {}
         #: Whether Scrapy has taken all output of the callback; None if it has not begun to.
         self.output_over: bool | None = None
@@ -269,6 +269,7 @@ class CrawledPage:
     def note_output(self, output: Any, request: Request) -> None:
         """Note what the callback yields."""
         if isinstance(output, Request):
+            self.has_links = True
             self.asked_again |= asks_again(output, request)
         elif output is not None:
             self.yielded_items += 1
@@ -462,6 +463,9 @@ class CrawledPage:
             # It may have items or links; no crawl of items needs one without. What it shows is its story.
             items = [sorted(said.items()) if said else self.url for _, said in self._passed.values()]
             story, new = identify(f"{self.extraction.signature.digest!r}{items}"), new or not budget.items
+        # Without any item and link it may be the answer to too many requests, and not the page.
+        if self.ended and not (new or self.yielded_items or self.has_links):
+            return
         if change := budget.judged(self.url, self.link, new=new, leads=self.leads_on, story=story):
             self.reporter.count(f"budget/{change}")
 

@@ -226,6 +226,20 @@ class Shop:
         return (path, colour, sort), f"<h1>Lamps</h1>{teasers}", links
 
 
+class Limited(Shop):
+    """A shop in two colours that soon says "too many requests" in place of one."""
+
+    start, asked = "/", 0
+
+    def show(self, path, query):
+        self.asked += 1
+        if path == "/":
+            return path, "", [f"/p/{each}{colour}" for each in range(200) for colour in ("", "?colour=red")]
+        if query and self.asked > 90:
+            return 0, "<p>Too many requests.</p>", []
+        return path, f"<h1>Lamp {path}</h1><p>{self.text(int(path[3:]))}</p>", ["/"]
+
+
 class Forum(Shop):
     """Boards with ?sort= and ?page=, threads in two orders, and another session in the links of each page."""
 
@@ -294,8 +308,9 @@ def visit(site, pages, text, crawl):
 
         class Spider(pages):
             def parse(self, response):
-                if response.url.split("/")[3].startswith(("p", "thread", "event")):
-                    yield {"name": response.css("h1::text").get()}
+                name = response.css("h1::text").get()
+                if name and response.url.split("/")[3].startswith(("p", "thread", "event")):
+                    yield {"name": name}
                 yield from response.follow_all(css="a")
 
         site.server.RequestHandlerClass.do_GET = get
@@ -317,6 +332,11 @@ async def test_requests_for_copies_are_saved_and_no_page_is_lost(visit):
     deferring, shown, copies = await visit(Shop, NEARDUP_BUDGET="defer")
     assert (shown, copies) == (all_shown, all_copies)
     assert deferring["budget/deferred"] > 50
+
+
+async def test_what_is_answered_in_place_of_pages_tells_nothing_of_them(visit):
+    result, _, _ = await visit(Limited, NEARDUP_BUDGET="skip")
+    assert (result["budget/skipped"], result["too_short"] > 50) == (0, True)
 
 
 @pytest.mark.slow
