@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from suite.labelled_sets import DEFAULT, SETS, Loaded, load
@@ -23,9 +24,6 @@ from suite.ways import COLUMNS, OWN, shares
 from scrapy_neardup.audit.all_pairs import compare_all
 from scrapy_neardup.audit.evaluate import judge_documents, rows_of
 from scrapy_neardup.audit.options import AuditOptions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 BEGIN, END = "<!-- begin: make quality -->\n", "<!-- end: make quality -->\n"
 LABELS = {"3": "3 same", "2": "2 near", "1": "1 part", "0": "0 other", "": "–"}

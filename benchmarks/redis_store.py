@@ -19,23 +19,19 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import redis
+from numpy.typing import NDArray
 from suite import inputs
 
 from scrapy_neardup import Detector
+from scrapy_neardup.index import Documents
 from scrapy_neardup.index.protocol import Filing
 from scrapy_neardup.index.redis.layout import EQUAL_BITS, EQUAL_BYTES, FIRST_MORE, NEAR_BITS, NEAR_BYTES
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.index.redis_server import running
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.index import Documents
 
 #: Documents that are added, that are filed or looked up, and pages that a crawl asks for at a time.
 ADDED, ONES, AT_ONCE = 20_000, 4_000, 16

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import shutil
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from scrapy_neardup import Detector
+from scrapy_neardup.index import Documents, Index
 from scrapy_neardup.index.lmdb.environment import DEFAULT
 from scrapy_neardup.index.protocol import Filing
 
 from . import inputs
 from .indexes import crawl_index, written_bytes
-from .measuring import REPEATS, Finding, Goal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from scrapy_neardup.index import Documents, Index
-
-    from .measuring import Form
+from .measuring import REPEATS, Finding, Form, Goal
 
 GROUP = 1000
 #: Documents at which the log is flushed into a run.

@@ -7,22 +7,17 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import psutil
 
 from scrapy_neardup.fingerprint.tokens import tokenise
 
 from . import inputs
-from .measuring import REPEATS, Finding, Goal, interleave
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from .measuring import Form
+from .measuring import REPEATS, Finding, Form, Goal, interleave
 
 #: Documents of which datasketch gets as many; its time for more is extrapolated.
 SAMPLE = 10_000

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup import FingerprintIndex
 
 from . import inputs
 from .indexes import fingerprint_index
-from .measuring import REPEATS, Finding, Goal, interleave, timed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
-    from numpy.typing import NDArray
-
-    from .measuring import Form
+from .measuring import REPEATS, Finding, Form, Goal, interleave, timed
 
 BATCH = 20_000
 #: How many times FAISS's speed, by fingerprints stored.

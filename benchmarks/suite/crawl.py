@@ -15,20 +15,17 @@ import os
 import resource
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import numpy as np
 import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.http import Response
+from typing_extensions import Self
 
 from scrapy_neardup.extraction.libraries import load_extractor
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from scrapy.http import Response
-    from typing_extensions import Self
 
 #: Pages at the beginning that are not counted: workers start, modules are imported.
 WARM = 80

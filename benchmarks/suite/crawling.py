@@ -7,18 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import inputs
 from .crawl import MAX_SECONDS, WARM
-from .measuring import Finding, Goal, interleave
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .measuring import Form
+from .measuring import Finding, Form, Goal, interleave
 
 WAYS = {
     "bare": "Scrapy alone",

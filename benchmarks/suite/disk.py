@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import lmdb
 
@@ -10,13 +11,7 @@ from scrapy_neardup import Detector, FingerprintIndex
 from scrapy_neardup.index.lmdb.environment import DATABASES
 
 from .indexes import crawl_index, fingerprint_index, size_on_disk
-from .measuring import Finding, Goal, interleave, timed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from .measuring import Form
+from .measuring import Finding, Form, Goal, interleave, timed
 
 REDIS = "datasketch over Redis (published)"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from itertools import cycle, islice
-from typing import TYPE_CHECKING
 
 from scrapy_neardup import Features, Fingerprinter
 from scrapy_neardup.fingerprint.hashing import Terms, hash_tokens
@@ -11,17 +11,10 @@ from scrapy_neardup.fingerprint.main_text import long_paragraphs
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.simhash import fingerprints
 from scrapy_neardup.fingerprint.sketch import sketch_each
-from scrapy_neardup.fingerprint.tokens import BETWEEN, HAN, tokenise
+from scrapy_neardup.fingerprint.tokens import BETWEEN, HAN, Tokens, tokenise
 
 from . import inputs
-from .measuring import Finding, Goal, interleave, timed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from scrapy_neardup.fingerprint.tokens import Tokens
-
-    from .measuring import Form
+from .measuring import Finding, Form, Goal, interleave, timed
 
 SHINGLE = 5
 #: Texts that are taken together, as an audit does.

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy_neardup import Detector, FingerprintIndex
 
 from . import inputs
-
-if TYPE_CHECKING:
-    from .measuring import Form
+from .measuring import Form
 
 #: Documents made at a time.
 CHUNK = 1 << 20

@@ -7,19 +7,15 @@ import itertools
 import json
 import re
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.index import Header
-    from scrapy_neardup.index.protocol import Documents
+from scrapy_neardup.index import Header
+from scrapy_neardup.index.protocol import Documents
 
 EXAMPLE = Path(__file__).parents[2] / "example_project"
 _VOWELS, _CONSONANTS = "aeiou", "bcdfghjklmnpqrstvwxyz"

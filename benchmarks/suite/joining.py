@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import resource
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.audit.all_pairs import near_pairs
 
 from .batching import by_faiss, codes
-from .measuring import Finding, Goal, interleave, timed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from .measuring import Form
+from .measuring import Finding, Form, Goal, interleave, timed
 
 #: Seconds, by fingerprints.
 GOALS = {10**6: 1.0, 10**7: 15.0}

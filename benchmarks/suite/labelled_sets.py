@@ -6,18 +6,16 @@ import csv
 import gzip
 import hashlib
 import json
+from collections.abc import Callable, Collection
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy_neardup.audit.evaluate import Document, LabelledPairs
 from scrapy_neardup.audit.sources.responses import read_head
 from scrapy_neardup.extraction import Page, Workers, load_extractor
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.options import DetectionOptions, processors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
 
 Row = dict[str, str]
 #: The extractor of the columns that name none.

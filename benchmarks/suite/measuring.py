@@ -6,12 +6,10 @@ import gc
 import json
 import statistics
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
 
 T = TypeVar("T")
 #: Interquartile range over median beyond which a figure is not quoted.

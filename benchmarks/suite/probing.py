@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup import FingerprintIndex
 
 from . import inputs
 from .indexes import fingerprint_index
-from .measuring import Finding, Goal, interleave
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from .measuring import Form
+from .measuring import Finding, Form, Goal, interleave
 
 #: Microseconds of the median probe, by fingerprints stored.
 WITHIN_3 = {10**6: 60, 10**7: 100}

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from .measuring import REPEATS, SPREAD, quartiles, spread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from .measuring import Finding
+from .measuring import REPEATS, SPREAD, Finding, quartiles, spread
 
 HEADER = ("work", "stored", "goal", "ours", "peer", "times better", "")
 STYLES = {"met": "green", "missed": "red", "unclear": "yellow", "": ""}

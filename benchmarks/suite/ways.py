@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
 
+from scrapy_neardup.audit.all_pairs import PairJudge
 from scrapy_neardup.audit.evaluate import judge_documents, judge_orders, rows_of
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.cli.parameters import read_assignments
@@ -15,10 +16,7 @@ from scrapy_neardup.fingerprint.schemes import ANCHORS
 from scrapy_neardup.index.tables import NO_KEY
 from scrapy_neardup.matching import rules
 
-if TYPE_CHECKING:
-    from scrapy_neardup.audit.all_pairs import PairJudge
-
-    from .labelled_sets import Loaded
+from .labelled_sets import Loaded
 
 
 class Column(NamedTuple):

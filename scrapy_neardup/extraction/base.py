@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from scrapy_neardup.arguments import require_type
+from scrapy_neardup.fingerprint import Fingerprinter, MainText, Signature
 
 from .parsing import ContentArea
-
-if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint import Fingerprinter, MainText, Signature
 
 #: At most so many bytes of a body are looked at, see `Page.glance`.
 _LOOKED_AT = 128

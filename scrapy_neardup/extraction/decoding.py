@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import regex
 from charset_normalizer import from_bytes
@@ -13,9 +13,6 @@ from w3lib.encoding import (
     http_content_type_encoding,
     read_bom,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: Guessed as windows-1252 if nothing fits, as browsers do.
 _LEGACY = [

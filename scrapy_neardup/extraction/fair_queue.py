@@ -6,12 +6,9 @@ Start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), with seconds in p
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
 
 #: Sites that are remembered, those that asked last.
 MAX_SITES = 10_000

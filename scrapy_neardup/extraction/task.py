@@ -18,11 +18,13 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
+from lxml.etree import _Element
+
+from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.main_text import MainText, length, main_text
 
-from .base import Extraction, Page
+from .base import Extraction, Extractor, Job, Page, Reason
 from .decoding import decode, is_binary, is_noise
 from .libraries import load_extractor, visible_text
 from .parsing import (
@@ -36,13 +38,6 @@ from .parsing import (
     written,
 )
 from .segment import Segment
-
-if TYPE_CHECKING:
-    from lxml.etree import _Element
-
-    from scrapy_neardup.fingerprint import Fingerprinter
-
-    from .base import Extractor, Job, Reason
 
 #: Pages after which a worker is replaced, against what libraries leak.
 MAX_PAGES = 5000

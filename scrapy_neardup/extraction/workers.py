@@ -14,21 +14,17 @@ import sys
 from collections import OrderedDict
 from concurrent.futures import Future
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.fingerprint import Fingerprinter
 
 from .base import Extraction, Job, Page
 from .parsing import ContentArea
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
-    from scrapy_neardup.fingerprint import Fingerprinter
 
 #: Seconds that the server may take to import the extractor.
 START_TIMEOUT = 60.0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from .simhash import fingerprints
 from .sketch import sketch_each
 from .tokens import BETWEEN, HAN, SYLLABLE, tokenise
 from .values import FIGURES, NUMBERS, TITLE, WORDS, figures, pack, titles, words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 #: Characters of the texts that are signed together. With fewer, calls cost more; with more, caches overflow.
 _GROUP = 1 << 17

@@ -7,23 +7,18 @@ is the same for all seeds, so the sums are mixed, which leaves nothing linear in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache, cached_property, lru_cache
 from hashlib import blake2b
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.arguments import require_whole
 
-from .tokens import HAN, LETTER
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from .tokens import Tokens
+from .tokens import HAN, LETTER, Tokens
 
 #: The largest seed.
 MOST_SEEDS = 2**32 - 1

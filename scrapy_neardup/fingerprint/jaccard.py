@@ -5,18 +5,14 @@ A set is an array of 64-bit hashes, in any order, with repetitions. An empty one
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from scrapy_neardup.arguments import whole_numbers
 
 from .hashing import hash_tokens, mix, shingle
 from .normalise import normalise
 from .tokens import tokenise
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 
 def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64]:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import regex
 
 from .normalise import composed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Letters of the shortest paragraph that ends like a sentence, and of the shortest that need not. See
 #: `length`.

@@ -7,14 +7,11 @@ Massive Datasets", 3.4. Super-shingles, bands of which several must agree: Brode
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .hashing import mix
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: The value of each component of a text without shingles.
 EMPTY = np.uint64(2**64 - 1)

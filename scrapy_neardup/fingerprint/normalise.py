@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import unicodedata
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import regex
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 # Zero-width and bidi controls, soft hyphens, variation selectors, fillers: no reader sees them.
 _INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")

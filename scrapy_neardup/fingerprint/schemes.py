@@ -5,21 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.tables import DISTANCE, EQUAL, LAYOUTS, NO_KEY, TABLES, Family
 
-from .hashing import by_text, constant
+from .hashing import Hashes, Terms, by_text, constant
 from .minhash import EMPTY, SUPER_SHINGLES, Bands, bottom_k, bottom_k_jaccard, choose_bands, min_hashes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .hashing import Hashes, Terms
 
 #: The length of an anchor: in words, and in characters of a script without spaces, see `Terms.shingles`.
 ANCHOR = (8, 12)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import pairwise
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -12,9 +13,6 @@ from scrapy_neardup.errors import ConfigurationError
 
 from .normalise import normalise, text_of
 from .tokens import HAN, Tokens, tokenise
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
 
 
 class Segmenter(Protocol):

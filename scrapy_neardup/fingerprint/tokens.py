@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 import regex
+from numpy.typing import NDArray
 
 from .normalise import BMP, CODE_POINTS, code_points, text_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 #: Kinds of characters. One of a syllabary says little alone; of an alphabet, four make a word.
 _OTHER, _WORD, _DIGIT, HAN, _NUMERAL, SYLLABLE, LETTER, _MARK = range(8)

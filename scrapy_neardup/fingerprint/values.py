@@ -6,23 +6,18 @@ Pages of one template share their sentences, not these. Of a page with many the 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import regex
+from numpy.typing import NDArray
 
-from .hashing import Hashes, below, constant, mix
+from .hashing import Hashes, Terms, below, constant, mix
 from .normalise import fold_letters
 from .tokens import HAN, SYLLABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from .hashing import Terms
 
 #: How many values of 2 bytes are kept of numbers in the text, title, figures and words in short lines.
 NUMBERS, TITLE, FIGURES, WORDS = 24, 12, 24, 36
