@@ -93,7 +93,7 @@ def read_texts(path: Path, wanted: Collection[str] | None, extractor: str) -> di
                 texts[name] = Document(main_text(row["text"])._replace(title=row.get("title") or ""), url)
             else:
                 body = row["html"].encode("utf-8", "replace")
-                pages[name] = Page(body, url or read_head(body, _HTML, "").declared, _HTML)
+                pages[name] = Page(body, url or read_head(body, _HTML, "")["declared"], _HTML)
     if pages:
         found = extracted(path, pages, extractor)
         texts |= {name: Document(found[name], page.url) for name, page in pages.items()}

@@ -52,7 +52,7 @@ def read_document(path: Path, settings: AuditOptions) -> Document:
         raise ConfigurationError(f"{path} cannot be compared ({error}): name another file.") from error
     url, main, reason = "", None, None
     if looks_like_html(content) and path.suffix.lower() not in (".txt", ".md"):
-        url = read_head(content, None, "").declared
+        url = read_head(content, None, "")["declared"]
         with closing(settings.extracting(None, processes=1, keep_text=True)) as workers:
             done = workers.submit(Page(content, url, None)).result()
         reason, main = done.reason, done.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
@@ -110,8 +109,7 @@ class Reader:
             self._workers = settings.extracting(self._filer.fingerprinter, keep_text=True)
         job = self._workers.submit(extraction.Page(body, record.url, record.content_type), row["root"])
         head = read_head(body, record.content_type, record.url)
-        row |= {"title": head.title, "declared": head.declared, "noindex": head.noindex or record.noindex}
-        row["alternates"] = json.dumps(head.alternates) if head.alternates else ""
+        row |= head | {"noindex": head["noindex"] or record.noindex}
         self._extracting.append((row, job))
         if len(self._extracting) > _WAITING * settings.processes:
             self._add_extracted()

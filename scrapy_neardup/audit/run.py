@@ -17,9 +17,8 @@ from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint.main_text import changes, paragraphs_of
 from scrapy_neardup.matching.records import filed_url
 
-from .boilerplate import leave_out_boilerplate
 from .clustering import cluster
-from .crawl import load_crawl
+from .crawl import leave_out_boilerplate, load_crawl
 from .model import Audit, Input
 from .options import VERSION, AuditOptions
 from .output import files as results

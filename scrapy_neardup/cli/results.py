@@ -165,7 +165,7 @@ def stories(audit: Path, sources: int, as_json: bool) -> None:
     AUDIT is the directory that an audit has written; stories.html there gets pictures of the stories. With
     --json each story is a line.
     """
-    from scrapy_neardup.audit.output.stories import read_stories, write_stories
+    from scrapy_neardup.audit.output.report import read_stories, write_stories
 
     found = read_stories(audit, sources)
     write_stories(audit / "stories.html", found)

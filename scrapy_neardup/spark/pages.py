@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scrapy_neardup.arguments import escaped
-from scrapy_neardup.audit.boilerplate import of_sites, rest_of
+from scrapy_neardup.audit.crawl import of_sites, rest_of
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.reading import Reader
 from scrapy_neardup.audit.signing import unpacked

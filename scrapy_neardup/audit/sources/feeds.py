@@ -6,10 +6,10 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from scrapy_neardup.audit.names import note_of
 from scrapy_neardup.audit.options import AuditOptions
@@ -65,6 +65,10 @@ _TOO_MANY = f"more than {MAX_ELEMENTS} elements"
 _GAP = re.compile(r"[\s,\[\]\ufeff]*")
 #: What decoding puts in the place of bytes that are not UTF-8.
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
+
+
+#: Items of a feed, numbered; a str tells what is wrong with one.
+Items: TypeAlias = "Iterator[tuple[int, dict[str, Any] | str]]"
 
 
 class Fields:
@@ -169,23 +173,19 @@ def _url(value: Any) -> str | None:
     return clean(value).strip() if isinstance(value, str) else None
 
 
-def _reader(
-    place: str, split: Callable[[Stream], Iterable[tuple[int, dict[str, Any] | str]]]
-) -> Callable[[Path, str, AuditOptions], Iterator[Record]]:
-    """Return what reads a feed that *split* cuts into items, numbered; a str tells what is wrong with one."""
-
-    def read(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
-        stream, fields = Stream(path), Fields(settings)
-        for number, found in split(stream):
-            page = fields.page(found, Origin(label, f"{place} {number}"))
-            if isinstance(page, PageRecord):
-                stream.barren = 0
-            yield page
-
-    return read
+def _read(
+    place: str, split: Callable[[Stream], Items], path: Path, label: str, settings: AuditOptions
+) -> Iterator[Record]:
+    """Yield the records of a feed, which *split* cuts into items."""
+    stream, fields = Stream(path), Fields(settings)
+    for number, found in split(stream):
+        page = fields.page(found, Origin(label, f"{place} {number}"))
+        if isinstance(page, PageRecord):
+            stream.barren = 0
+        yield page
 
 
-def _split_lines(stream: Stream) -> Iterator[tuple[int, dict[str, Any] | str]]:
+def _split_lines(stream: Stream) -> Items:
     return ((number, too_long() if line is None else json_object(line)) for number, line in stream.lines())
 
 
@@ -236,7 +236,7 @@ def json_object(content: bytes) -> dict[str, Any] | str:
     return item if isinstance(item, dict) else "not a JSON object: it is another value"
 
 
-def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any] | str]]:
+def split_objects(chunks: Iterable[bytes]) -> Items:
     """Yield the outermost objects of *chunks* of JSON, numbered from 1; a str tells what is wrong with one.
 
     Arrays around them may be open, closed and many. What follows a broken object is left out.
@@ -277,5 +277,5 @@ def split_objects(chunks: Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any]
 
 
 #: Feeds with one JSON object a line; one JSON array, or several, or objects without one.
-read_json_lines = _reader("line", _split_lines)
-read_json = _reader("item", split_objects)
+read_json_lines = partial(_read, "line", _split_lines)
+read_json = partial(_read, "item", split_objects)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import json
 import mmap
 import os
 import re
@@ -14,7 +15,7 @@ from dataclasses import replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from lxml import etree
@@ -336,21 +337,12 @@ def _decoded(body: bytes, coding: str, most: int) -> bytes:
     return content
 
 
-class Head(NamedTuple):
-    """What the head of a page says."""
+def read_head(body: bytes, content_type: str | None, url: str) -> dict[str, Any]:
+    """Read the head of the page at *url*: ``title``, and whether it asks search engines for ``noindex``.
 
-    #: "" if it has none.
-    title: str = ""
-    #: Whether it asks search engines not to index the page.
-    noindex: bool = False
-    #: The URL that it names as canonical, absolute; "" for none.
-    declared: str = ""
-    #: Its versions for other languages or regions: ``hreflang`` to absolute URL.
-    alternates: dict[str, str] = {}  # noqa: RUF012  # never changed
-
-
-def read_head(body: bytes, content_type: str | None, url: str) -> Head:
-    """Read the head of the page at *url*; ``og:url`` counts where no canonical URL is named."""
+    ``declared`` is the URL that it names as canonical, or else its ``og:url``, ``alternates`` JSON of its
+    versions, ``hreflang`` to URL: both absolute, "" for none.
+    """
     # The charset of a page that does not declare one takes long to guess, and URLs are ASCII.
     _, text = decode_as_declared(body[:_HEAD_BYTES], content_type, lambda _: "utf-8")
     text = _END.split(text, maxsplit=1)[0]
@@ -372,7 +364,8 @@ def read_head(body: bytes, content_type: str | None, url: str) -> Head:
             declared = declared or linked
         elif "alternate" in rel and language:
             alternates.setdefault(language, linked)
-    return Head(title, noindex, declared or shared, alternates)
+    versions = json.dumps(alternates) if alternates else ""
+    return {"title": title, "noindex": noindex, "declared": declared or shared, "alternates": versions}
 
 
 def _absolute(base: str, href: str) -> str:

@@ -6,6 +6,7 @@ import gzip
 import time
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 import brotli
 import pytest
@@ -18,7 +19,6 @@ from scrapy_neardup.audit.sources.records import (
     Unreadable,
 )  # fmt: skip
 from scrapy_neardup.audit.sources.responses import (
-    Head,
     decode_body,
     header_forbids,
     page_of_response,
@@ -102,33 +102,35 @@ def test_what_is_a_page(
 PAGE = "https://a.example/de/page?x=1"
 
 
-def head(content: str) -> Head:
-    return read_head(f"<html><head>{content}</head>".encode(), None, PAGE)
+def head(content: str) -> dict[str, Any]:
+    """What the head says, without what it does not say."""
+    found = read_head(f"<html><head>{content}</head>".encode(), None, PAGE)
+    return {name: value for name, value in found.items() if value}
 
 
 LINK = '<link rel="canonical" href="/de/page"/>'
-NAMED = Head(declared=PAGE.partition("?")[0])
+NAMED = {"declared": PAGE.partition("?")[0]}
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("<title>x</title>", Head("x")),
-        ('<meta name="Robots" content="follow, NOINDEX">', Head(noindex=True)),
-        ('<meta name="googlebot" content="none">', Head(noindex=True)),
-        ('<meta name="otherbot" content="noindex">', Head()),
+        ("<title>x</title>", {"title": "x"}),
+        ('<meta name="Robots" content="follow, NOINDEX">', {"noindex": True}),
+        ('<meta name="googlebot" content="none">', {"noindex": True}),
+        ('<meta name="otherbot" content="noindex">', {}),
         (LINK, NAMED),
         ('<link rel="canonical" href=""><meta property="og:url" content="/de/page">', NAMED),
-        ('<link rel="canonical" href="javascript:x">', Head()),
+        ('<link rel="canonical" href="javascript:x">', {}),
         (
             '<link rel="alternate" hreflang="EN" href="/en/page"><link rel="alternate" href="/feed.xml">',
-            Head(alternates={"en": "https://a.example/en/page"}),
+            {"alternates": '{"en": "https://a.example/en/page"}'},
         ),
         # Links that readers may have written say nothing of the page.
-        (f"<title>x</title><body><p>a comment {LINK}", Head("x")),
+        (f"<title>x</title><body><p>a comment {LINK}", {"title": "x"}),
     ],
 )
-def test_the_head_of_a_page(content: str, expected: Head) -> None:
+def test_the_head_of_a_page(content: str, expected: dict[str, Any]) -> None:
     assert head(content) == expected
 
 
@@ -140,7 +142,7 @@ def test_the_head_of_a_page(content: str, expected: Head) -> None:
     ],
 )
 def test_the_head_of_a_page_with_an_xml_declaration_or_without_a_tag_is_read(page: str) -> None:
-    assert read_head(page.encode(), None, PAGE) == NAMED
+    assert read_head(page.encode(), None, PAGE).items() >= NAMED.items()
 
 
 @pytest.mark.parametrize(
@@ -158,11 +160,11 @@ def test_the_head_of_a_page_that_was_saved_as_utf8_is_read_as_that() -> None:
     """It may still declare the charset that it had first, and its text is read as UTF-8, too."""
     title = "Новая переправа через пролив открыта"
     page = f"<html><head><meta charset=windows-1251><title>{title}</title></head>"
-    assert read_head(page.encode(), None, PAGE).title == title
-    assert read_head(page.encode("cp1251"), None, PAGE).title == title
+    assert read_head(page.encode(), None, PAGE)["title"] == title
+    assert read_head(page.encode("cp1251"), None, PAGE)["title"] == title
 
 
 def test_heads_are_read_in_linear_time() -> None:
     started = time.process_time()
-    assert head("<title " * (1 << 15)) == Head()
+    assert head("<title " * (1 << 15)) == {}
     assert time.process_time() - started < 1.5  # quadratic time takes five seconds
