@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from scrapy.settings import BaseSettings
 
 from .plugin import (
     NearDupDownloaderMiddleware,
@@ -10,9 +10,6 @@ from .plugin import (
     NearDupPipeline,
     NearDupSpiderMiddleware,
 )
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 
 class Addon:

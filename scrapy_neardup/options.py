@@ -1,7 +1,6 @@
-"""The options that a crawl, an audit, an evaluation and a query share: default, check and parsing.
+"""The options that a crawl, an audit and an evaluation share: default, check and parsing.
 
-An option is set by keyword (`distance`) or as a setting under its public name (``NEARDUP_DISTANCE``), whose
-value comes from Scrapy's settings or as text from a command line. Nothing here imports Scrapy.
+One is set by keyword (`distance`) or, from Scrapy's settings or a command line, as ``NEARDUP_DISTANCE``.
 """
 
 from __future__ import annotations
@@ -34,11 +33,7 @@ _FEATURES = Features()
 
 
 def processors(limit: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
-    """Return how many processors this process may keep busy.
-
-    A container may see all of a machine, and get the time of one; *limit* has the time that it may use in a
-    period, and the period. Whoever keeps more of them busy stands still until the next period begins.
-    """
+    """Return how many processors this process may keep busy: of all, a container may get the time of one."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         time, period = map(int, limit.read_text("ascii").split())
@@ -211,10 +206,7 @@ class DetectionOptions:
 
     @classmethod
     def read(cls, get: Callable[[str], object]) -> dict[str, Any]:
-        """Return the options that are set, by their names: *get* returns the value of a setting.
-
-        None and the empty string set nothing. Raises `ConfigurationError` for a value that cannot work.
-        """
+        """Return the options that are set: *get* tells a setting's value. Raises `ConfigurationError`."""
         given = {name: get(name) for name in cls.settings()}
         return {
             option.name: option.metadata["read"](name, given[name])

@@ -1,7 +1,4 @@
-"""The HTTP service: a `Detector` for clients in any language, within limits on size, time and number.
-
-Texts and pages go through worker processes, as those of a crawl do.
-"""
+"""The HTTP service: a `Detector` for clients in any language, within limits on size, time and number."""
 
 from __future__ import annotations
 

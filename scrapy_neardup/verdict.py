@@ -57,10 +57,7 @@ class Verdict:
 
     @property
     def explanation(self) -> dict[str, Any]:
-        """How it was decided: by which step, rules, figures and thresholds, by their names.
-
-        The values are numbers, truth values, texts and lists of them. docs/scrapy.md has the names.
-        """
+        """How it was decided: figures, rules and thresholds by the names in docs/scrapy.md."""
         return {} if self.explain is None else self.explain()
 
     @property

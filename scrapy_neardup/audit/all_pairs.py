@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,8 @@ from scrapy_neardup.matching.records import DIGEST
 
 from .arrays import begins, places, ranges
 
-if TYPE_CHECKING:
-    Keys = NDArray[np.uint64]
-    Rows = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+Rows = NDArray[np.int64]
 
 #: Up to so many documents with the same key, or with the same fingerprint, are all compared with each other.
 MOST, SAME = 64, 8
@@ -65,10 +64,7 @@ def equal_keys(keys: Keys, documents: NDArray[np.integer], most: int = MOST) -> 
 def near_pairs(
     values: Keys, distance: int = DISTANCE, *, layout: PermutedTables | None = None
 ) -> Iterator[Rows]:
-    """Yield all pairs of *values* (uint64[n], ascending, all different) within *distance* bits, each once.
-
-    They come in chunks of int64[m, 2]: two positions, the lower one first.
-    """
+    """Yield pairs of places in *values* (uint64[n], sorted, all different) within *distance*: int64[m, 2]."""
     layout = layout or choose_layout(values, distance)
     for table, bits in enumerate(layout.prefix_bits):
         for found in neighbours(_table(values, layout, table), bits, distance):

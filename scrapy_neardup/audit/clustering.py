@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import translate
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urldefrag
 
 import numpy as np
@@ -27,9 +27,8 @@ from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS
 from .names import Names, clashing_notes, notes_differ
 from .options import AuditOptions
 
-if TYPE_CHECKING:
-    Rows = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 #: A page that is less similar than the rules ask is a part of another if this share of its text is in that,
 #: and if its length is at most this share of the other's, which so has much else.
@@ -222,10 +221,8 @@ def pairs_table(judge: PairJudge, compared: Compared) -> NDArray[Any]:
 
 
 def components(count: int, pairs: ArrayLike) -> NDArray[np.int64]:
-    """Label each of 0 to *count* - 1 with the least that *pairs* (int[m, 2]) connect it with; int64[count].
-
-    After Shiloach and Vishkin, "An O(log n) parallel connectivity algorithm", 1982.
-    """
+    """Label *count* numbers with the least that *pairs* (int[m, 2]) connect it with; int64[count]."""
+    # Shiloach and Vishkin, "An O(log n) parallel connectivity algorithm", 1982.
     parents = np.arange(count)
     a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
     while len(a):
@@ -298,10 +295,9 @@ def _next_of_each_component(pages: Rows, ranks: NDArray[np.number], a: Rows, b: 
 def canonical_ranks(
     crawl: Crawl, stories: NDArray[np.int64], hosts: Sequence[str] = (), urls: Sequence[str] = ()
 ) -> NDArray[np.int64]:
-    """Return the rank of each page, 0 for the one to keep before all others; int64[n], all different.
+    """Return the rank of each page, 0 for the one to keep first, by the rules of docs/audit.md; int64[n].
 
-    *stories* number the connected components of pairs (int[n]). docs/audit.md has the rules; *urls* are
-    patterns. The order does not depend on how pages are numbered.
+    *stories* number the connected components of pairs (int[n]); *urls* are patterns.
     """
     sites = crawl.documents.records["site"].astype(np.int64)
     # The share of a site's stories that no other site has.

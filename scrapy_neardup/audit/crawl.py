@@ -73,10 +73,7 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
 
 
 def content_rows(columns: SimpleNamespace) -> NDArray[np.int64]:
-    """Return for each row the row that its content is in; int64[n], -1 for none.
-
-    For a revisit: the page with the digest, or the last one fetched before from the URL that it refers to.
-    """
+    """Return the row with the content of each row, for a revisit that of the page; int64[n], -1 for none."""
     targets = np.arange(len(columns.id))
     refers = {
         row: each
@@ -154,10 +151,7 @@ _SHOWN = 300
 def leave_out_boilerplate(
     crawl: Crawl, store: Store, settings: AuditOptions
 ) -> tuple[Crawl, list[dict[str, Any]]]:
-    """Return the crawl with names, and signatures without the boilerplate of sites and names of releases.
-
-    Also returned is what was left out by host: how many paragraphs of how many pages, and an example.
-    """
+    """Return the crawl with names and without boilerplate, and what was left out, by host."""
     sites, stored = crawl.documents.records["site"].tolist(), store.paragraphs()
     headlines, paragraphs = zip(*(stored.get(page, ("", b"")) for page in crawl.ids.tolist()), strict=True)
     names, titled, left_out = of_sites(sites, crawl.urls, crawl.titles, headlines, paragraphs)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,8 @@ from .run import opened_audit
 from .sources.records import DAMAGE, read_whole
 from .sources.responses import looks_like_html, read_head
 
-if TYPE_CHECKING:
-    Rows = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 #: Words of each text that are compared: the time grows with the square.
 _LONGEST = 20_000
@@ -74,10 +73,7 @@ def judge_documents(documents: Sequence[Document], settings: AuditOptions) -> Pa
 
 
 def explain(one: Document, other: Document, settings: AuditOptions) -> dict[str, Any]:
-    """Compare two documents as a crawl would, with *other* stored; return what is known, as JSON has it.
-
-    *verdict* is that of a crawl, or "different"; *why* is of `Matcher.explain`.
-    """
+    """Compare two documents as a crawl that has stored *other*; return what is known, as JSON has it."""
     judge = judge_documents((one, other), settings)
     found = judge.judge(np.array([0]), np.array([1]))
     kinds, tokens = ("exact", "near", "fuller", "template"), judge.documents.records["tokens"].tolist()
@@ -175,10 +171,7 @@ def judge_orders(judge: PairJudge, a: Rows, b: Rows) -> Orders:
 
 
 def score(pairs: LabelledPairs, orders: Orders) -> dict[str, Any]:
-    """Count what was found, by label and kind, and score it, as JSON has that.
-
-    Precision, recall and F1 are of each pair once in each order: labels 3 and 2 are wanted, 0 is wrong.
-    """
+    """Count what was found, by label and kind, and score it: 3 and 2 are wanted, 0 is wrong, either way."""
     keys, labels, found = (
         [*zip(pairs.label, pairs.kind, strict=True)],
         np.array(pairs.label),
@@ -199,10 +192,7 @@ def score(pairs: LabelledPairs, orders: Orders) -> dict[str, Any]:
 def worst(
     pairs: LabelledPairs, orders: Orders, judge: PairJudge, a: Rows, b: Rows, most: int
 ) -> list[dict[str, Any]]:
-    """Return the *most* wrong pairs, as JSON has them: different ones found alike, then same ones missed.
-
-    Missed are those not found with the longer document stored: a fuller one that comes second is no copy.
-    """
+    """Return the *most* wrong pairs: different ones found alike, then same ones missed, the longer stored."""
     labels, alike = np.array(pairs.label), judge.either(a, b).similarity
     alarms = (labels == "0") & (orders.longer_first | orders.shorter_first)
     missed = np.isin(labels, ("3", "2")) & ~orders.longer_first

@@ -16,8 +16,7 @@ from scrapy_neardup.matching.items import ItemNotes, RepeatedItems, unpack
 from .options import AuditOptions
 from .reading import Reader
 from .signing import Filer
-from .sources import find_sources
-from .sources.copying import copy_without, require_copyable
+from .sources import copy_without, find_sources, require_copyable
 from .sources.records import Origin
 from .store import Row
 
@@ -51,11 +50,10 @@ def filter_against(
     watch: Callable[[str, int, Origin | None], None] = lambda what, done, where: None,
     **options: Any,
 ) -> Filtered:
-    """Copy *source* to *out* without the records that repeat a document of the index *against*.
+    """Copy *source* to *out* without records that repeat a document of the index *against*: see docs/cli.md.
 
-    *source* is a file of JSON lines, Parquet or WARC; *options* are those of `AuditOptions`. With *add* what
-    is kept is filed in the index, which is begun if there is none. What cannot be read or judged is kept.
-    Raises `SourceUnavailable`, `ConfigurationError`, `IndexUnavailable`, `IndexMismatch`.
+    *options* are those of `AuditOptions`. With *add* what is kept is filed. Raises `SourceUnavailable`,
+    `ConfigurationError`, `IndexUnavailable`, `IndexMismatch`.
     """
     inputs, target = find_sources([source]), Path(out)
     require_copyable(inputs[0])

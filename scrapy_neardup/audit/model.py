@@ -1,7 +1,4 @@
-"""The result of an audit: tables of pages, clusters and pairs, and the names of verdicts and kinds.
-
-`run` makes an `Audit`; the modules in ``output/`` write it to files.
-"""
+"""The result of an audit: tables of pages, clusters and pairs, and the names of verdicts and kinds."""
 
 from __future__ import annotations
 

@@ -24,8 +24,7 @@ from .options import VERSION, AuditOptions
 from .output import files as results
 from .output.report import write_report
 from .reading import Reader
-from .sources import find_sources
-from .sources.copying import copies, copy_without
+from .sources import copies, copy_without, find_sources
 from .sources.records import Origin, SourceUnavailable
 from .store import FILE, Store
 
@@ -47,14 +46,10 @@ def audit(
 ) -> Audit:
     """Find the duplicates among the pages of *sources*: feeds, archives, caches, folders.
 
-    The results, and what was read, are written to the directory *out*, if one is given: the next audit there
-    signs what is new. Unless *overwrite* is set, it must have all sources of the one before, and all settings
-    that signatures depend on. *settings* are those of `AuditOptions`; the seed is that of the audit before.
-    *kept* is a directory for copies of the sources, files of JSON lines, Parquet or WARC, without what
-    drop.txt lists. *watch* is told how far the audit is.
-
-    Raises `ConfigurationError`, `SourceUnavailable` (also if there is no page), `IndexUnavailable` and
-    `OSError`. A record of a source that cannot be read raises nothing; it is listed in `Audit.problems`.
+    Results, and what was read, go to the directory *out*: the next audit there signs what is new, if it has
+    all sources of the one before and its settings, or else *overwrite*. *settings* are those of
+    `AuditOptions`. *kept* is a directory for copies of the sources without what drop.txt lists; *watch* is
+    told how far it is. Raises `ConfigurationError`, `SourceUnavailable`, `IndexUnavailable` and `OSError`.
     """
     require_type("A source", sources, (str, os.PathLike, Iterable), "a path or a list of paths")
     paths = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
@@ -169,10 +164,7 @@ def _no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
 
 
 def changed_pages(old: Path, new: Path) -> Iterator[dict[str, Any]]:
-    """Yield ``url`` and ``change`` of each page: new, gone, unchanged, or changed and how: see `changes`.
-
-    Of several pages with one URL the last is taken. Raises `ConfigurationError`.
-    """
+    """Yield ``url`` and ``change`` of each page, of several visits the last; raises `ConfigurationError`."""
     if old.resolve() == new.resolve():
         raise ConfigurationError(f"{old} is named twice: name the directories of two audits.")
     with opened_audit(old) as (before, options), opened_audit(new) as (after, others):

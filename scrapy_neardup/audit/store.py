@@ -64,10 +64,7 @@ def row_of(page: PageRecord, root: str, stamp: str) -> Row:
 
 
 class Store:
-    """The pages of an audit, in the file *path* or, with None, one that vanishes with the process.
-
-    Raises `ConfigurationError` if the file is in use, damaged, or none of ours.
-    """
+    """The pages of an audit in the file *path*, or None for a while; `ConfigurationError` for a bad file."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path

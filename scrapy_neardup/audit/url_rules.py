@@ -120,10 +120,7 @@ def read_pages(folder: Path) -> list[dict[str, Any]]:
 
 
 def find_rules(rows: Iterable[Mapping[str, Any]], least: float = LEAST_PRECISION) -> Iterator[Rule]:
-    """Yield the rules for the pages of an audit, rows of ``pages.jsonl``, in the order to apply them.
-
-    *least* is asked of their `precision`. No rule joins two of the pages that are known to be different.
-    """
+    """Yield the rules, each of at least so much `precision`, for rows of ``pages.jsonl``, in their order."""
     for pages in by_site(rows).values():
         yield from _of_site(pages, least)
 

@@ -6,14 +6,13 @@ Each number (J: a Jaccard similarity) names what it is for: a set and a label of
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    Figures = NDArray[np.floating]
-    Truths = NDArray[np.bool_]
+Figures = NDArray[np.floating]
+Truths = NDArray[np.bool_]
 
 #: J that is asked of a pair, by the tokens of the shorter text; between the two lengths it falls in a
 #: straight line. Pages of one template that differ in names are short (short_texts, 0; senate_press, 2).

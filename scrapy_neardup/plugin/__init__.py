@@ -1,8 +1,7 @@
 """The plugin for Scrapy: all code of this project that imports Scrapy is here.
 
-`scrapy_neardup.Addon` switches on four components of a crawler. The extension owns what they share: settings,
-index, worker processes. The downloader middleware has the main text of each page extracted and fingerprinted,
-the spider middleware has it judged, see `page.CrawledPage`. The pipeline compares the texts of items.
+The extension owns what the components share, the downloader middleware has pages extracted and signed, the
+spider middleware has them judged, see `page.CrawledPage`. The pipeline compares the texts of items.
 """
 
 from __future__ import annotations

@@ -127,10 +127,8 @@ class _Count:
 class Budget:
     """Learns which URLs bring nothing new, and holds their requests back if a callback has yielded them.
 
-    That loses nothing. Before any is skipped a share f is drawn of all, whatever the order of the site, and
-    sent. If one is new, all that wait with it are sent. So if D of them are new, they are missed with
-    probability (1-f)^D: at most 1/(ef) are lost on average, `LOSS` of the host's new pages if as many wait.
-    If one fails, or its page is not judged, another one is drawn.
+    Of those that wait a share is drawn and sent, another one for each that fails; if one is new, all are. So
+    on average at most `LOSS` of the host's new pages are lost: docs/scrapy.md has the sum.
 
     *how* says what becomes of them; *state* returns what the crawl keeps in its JOBDIR; *on_its_way* tells
     whether the page of a request may still be judged.

@@ -39,10 +39,7 @@ _emptied: set[str] = set()
 
 
 class NearDupExtension:
-    """Opens the index and starts the worker processes when a crawl begins, and closes both when it ends.
-
-    An error at start-up stops the crawl before its first request. After that, pages pass and stats say why.
-    """
+    """Opens the index and starts the workers first, where errors stop the crawl; closes both in the end."""
 
     #: How long the last fingerprints may take to reach the disk when the crawl ends.
     close_timeout_seconds = 60.0

@@ -31,10 +31,7 @@ _reservation: ContextVar[Reservation | None] = ContextVar("neardup_item", defaul
 
 
 class NearDupPipeline(Component):
-    """Drops or tags items that repeat the text of another item: that of the fields of NEARDUP_ITEM_FIELDS.
-
-    An item that repeats one that is still in the pipelines waits until that is stored or lost.
-    """
+    """Drops or tags items that repeat the text of another, even one in the pipelines: NEARDUP_ITEM_FIELDS."""
 
     hears = ("item_scraped", "item_dropped", "item_error")
 

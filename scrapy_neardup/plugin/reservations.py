@@ -67,10 +67,7 @@ class Reservations:
         prefix: str = "",
         revisits_wait: bool = False,
     ) -> Verdict | None:
-        """Return the final verdict of *ask*; None if the index failed, or if there is none in time.
-
-        With *revisits_wait* unchanged revisits wait for a document in progress, as duplicates do.
-        """
+        """Return the final verdict of *ask*, None if none comes in time. Unchanged revisits may wait, too."""
         waited = False
         while True:
             verdict = await self._ask(ask, url, patience, prefix)

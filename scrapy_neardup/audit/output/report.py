@@ -1,7 +1,4 @@
-"""The report of an audit, and its stories, the clusters in time: HTML files that need no network.
-
-Clusters and texts are blocks of JSON, as gzip in base64, which cannot close a tag.
-"""
+"""The report of an audit, and its stories, the clusters in time: HTML files that need no network."""
 
 from __future__ import annotations
 
@@ -213,10 +210,7 @@ _STORIES, _SOURCES, _DOTS = 50, 30, 1000
 
 
 def read_stories(folder: Path, least: int = 2) -> list[Story]:
-    """Return the clusters of the audit in *folder* with at least so many sources, those with the most first.
-
-    A story is as docs/audit.md has it in JSON. Raises `ConfigurationError`.
-    """
+    """Return the clusters with *least* sources, most first, of an audit. Raises `ConfigurationError`."""
     clusters, parts = defaultdict[int, list["Story"]](list), defaultdict[str, set[str]](set)
     pages: dict[str, Story] = {}
     try:

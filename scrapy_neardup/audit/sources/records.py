@@ -94,11 +94,7 @@ class BrokenRecord:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A sound record that is not a page.
-
-    By reason: ``redirect``, ``error`` (by HTTP status), ``not_html``, ``robots`` (a robots.txt), ``empty``;
-    in a folder ``other_file``, ``link_out_of_folder``, ``results_of_an_audit``.
-    """
+    """A sound record that is no page, and why, such as ``redirect``, ``error``, ``not_html``, ``robots``."""
 
     origin: Origin
     reason: str
