@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from itertools import chain
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,9 @@ from .header import Header
 from .pending import Reservation
 from .protocol import Documents, Filing, Found, Lookup, Stored
 from .search import Matches, Met, closest, most_shared, put_together, search_all
+from .tables import NO_KEY
+
+_NO_KEY = int(NO_KEY)
 
 
 class Columns:
@@ -37,8 +39,8 @@ class Columns:
         self._width = self._header.dtype.itemsize
         self._bytes = np.empty(size * self._width, np.uint8).data
         self._records: NDArray[np.void] = np.ndarray(size, f"V{self._width}", self._bytes)
-        self._numbers = np.empty(size, np.int64)
-        self._alive = np.zeros(size, bool)
+        #: The number of the document in each row; None if it was removed.
+        self._numbers: list[int | None] = []
         self._urls: list[str] = []
         self._notes: list[bytes] = []
         self._rows: dict[int, int] = {}
@@ -52,19 +54,18 @@ class Columns:
     def __contains__(self, number: int) -> bool:
         return number in self._rows
 
-    def append(self, numbers: NDArray[np.int64], documents: Documents) -> None:
-        """Add *documents* under *numbers* (int64[n])."""
+    def append(self, numbers: Sequence[int], documents: Documents) -> None:
+        """Add *documents* under *numbers*."""
         needed = len(self._urls) + len(numbers)
-        if needed > len(self._numbers):
+        if needed > self._keys.shape[1]:
             self._keep(self.numbers(), 2 * needed)
         start, stop = len(self._urls), len(self._urls) + len(numbers)
         self._keys[:, start:stop] = documents.keys
         self._bytes[start * self._width : stop * self._width] = documents.records.tobytes()
-        self._numbers[start:stop] = numbers
-        self._alive[start:stop] = True
+        self._numbers += numbers
         self._urls += documents.urls
         self._notes += documents.notes
-        self._rows.update(zip(numbers.tolist(), range(start, stop), strict=True))
+        self._rows.update(zip(numbers, range(start, stop), strict=True))
 
     def annotate(self, number: int, note: bytes) -> None:
         """Replace the note of a document. Raises KeyError if it is not here."""
@@ -75,27 +76,26 @@ class Columns:
         for stored in self._keys[self._header.rows[family], : len(self._urls)] if self._urls else ():
             for query, key in enumerate(keys):
                 bits = np.bitwise_count(stored ^ key)
-                (row,) = (bits <= distance).nonzero()
-                row = row[self._alive[row]]
-                if len(row):
-                    yield Matches(np.full(len(row), query), self._numbers[row], bits[row])
+                rows = (bits <= distance).nonzero()[0].tolist()
+                if alive := [row for row in rows if self._numbers[row] is not None]:
+                    numbers = np.array([self._numbers[row] for row in alive], np.int64)
+                    yield Matches(np.full(len(alive), query), numbers, bits[alive])
 
     def with_key(self, family: int, key: int) -> set[int]:
         """Return the documents that have *key* in a *family* of equal keys."""
         if self._known < len(self._urls):
             self._learn()
-        known = self._rows_of[family].get(key)
-        if known is None:
-            return set()
+        known = self._rows_of[family].get(key, [])
         rows = [known] if isinstance(known, int) else known
-        return set(self._numbers.take(rows)[self._alive.take(rows)].tolist())
+        return {number for row in rows if (number := self._numbers[row]) is not None}
 
     def _learn(self) -> None:
         """Take in the keys of new rows."""
-        new = self._keys[:, self._known : len(self._urls)].T
-        for rows_of, places in zip(self._rows_of, self._header.rows, strict=True):
-            for row, keys in enumerate(new[:, places].tolist(), self._known):
-                for key in keys:
+        new = self._keys[:, self._known : len(self._urls)].T.tolist()
+        equal = [family.equal for family in self._header.families]
+        for rows_of, places in compress(zip(self._rows_of, self._header.rows, strict=True), equal):
+            for row, keys in enumerate(new, self._known):
+                for key in keys[places]:
                     known = rows_of.setdefault(key, row)
                     if isinstance(known, list):
                         known.append(row)
@@ -106,13 +106,19 @@ class Columns:
     def documents(self, numbers: Iterable[int]) -> Documents:
         """Return copies of the documents *numbers*, in order. Raises KeyError for one that is not here."""
         rows = [self._rows[number] for number in numbers]
-        urls, notes = [self._urls[row] for row in rows], [self._notes[row] for row in rows]
-        records = self._records.take(np.array(rows, np.int64)).view(self._header.dtype)
-        return Documents(self._keys[:, rows], records, urls, notes)
+        return Documents(self._keys[:, rows], *self._stored(rows))
 
-    def numbers(self) -> NDArray[np.int64]:
-        """Return the numbers of all documents, in the order in which they were added: int64[n]."""
-        return self._numbers[: len(self._urls)][self._alive[: len(self._urls)]]
+    def stored(self, numbers: Iterable[int]) -> Stored:
+        """Return what `documents` does, without the keys."""
+        return self._stored([self._rows[number] for number in numbers])
+
+    def _stored(self, rows: list[int]) -> Stored:
+        records = self._records.take(np.array(rows, np.int64)).view(self._header.dtype)
+        return Stored(records, [self._urls[row] for row in rows], [self._notes[row] for row in rows])
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all documents, in the order in which they were added."""
+        return [number for number in self._numbers if number is not None]
 
     def renumber(self, old: Iterable[int], new: Iterable[int]) -> None:
         """Give each document of *old* its number of *new*; those that are not here are passed over."""
@@ -127,18 +133,17 @@ class Columns:
         for number in numbers:
             row = self._rows.pop(number, None)
             if row is not None:
-                self._alive[row] = False
+                self._numbers[row] = None
         if len(self._urls) > 64 and len(self._rows) < len(self._urls) // 2:
-            self._keep(self.numbers(), len(self._numbers))
+            self._keep(self.numbers(), self._keys.shape[1])
 
     def remove_before(self, number: int) -> None:
         """Remove the documents whose numbers are at least 0 and less than *number*."""
-        numbers = self.numbers()
-        self._keep(numbers[(numbers < 0) | (numbers >= number)], len(self._numbers))
+        self._keep([each for each in self.numbers() if not 0 <= each < number], self._keys.shape[1])
 
-    def _keep(self, numbers: NDArray[np.int64], size: int) -> None:
+    def _keep(self, numbers: list[int], size: int) -> None:
         """Forget all documents but these; have room for *size* of them."""
-        kept = self.documents(numbers.tolist())
+        kept = self.documents(numbers)
         self._clear(size)
         self.append(numbers, kept)
 
@@ -197,7 +202,7 @@ class MemoryIndex:
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock:
             try:
-                return self._columns.documents(documents.tolist()).stored
+                return self._columns.stored(documents.tolist())
             except KeyError as error:
                 raise IndexCorrupted(
                     f"Document {error} is missing: ask for those that a search finds."
@@ -205,10 +210,10 @@ class MemoryIndex:
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
         with self.lock:
-            numbers = np.arange(self._next, self._next + len(documents.urls))
+            numbers = range(self._next, self._next + len(documents.urls))
             self._next += len(numbers)
             self._columns.append(numbers, documents)
-            return numbers
+            return np.array(numbers, np.int64)
 
     def discard(self, documents: Sequence[int]) -> None:
         with self.lock:
@@ -240,7 +245,7 @@ class MemoryIndex:
 
         reservation = Reservation(filing.document.urls[0], settle)
         number = self._number()
-        self._columns.append(np.array([number]), filing.document)
+        self._columns.append([number], filing.document)
         self._pending[number] = reservation
         return reservation
 
@@ -260,11 +265,11 @@ class MemoryIndex:
             return self._closest(lookup, keys)
         # Only all keys together tell which documents share the most of them.
         limit = most + 1 if most else nearest + 1 if nearest and len(keys) == 1 else 0
-        having = [
-            self._with_key(family, key, limit)
-            for key in (keys if kind.keys == 1 else keys[kind.has(keys)]).tolist()
-        ]
-        counts = Counter(chain.from_iterable(each for each in having if not most or len(each) <= most))
+        counts: dict[int, int] = {}
+        for key in keys.tolist():
+            having = self._with_key(family, key, limit) if kind.keys == 1 or key != _NO_KEY else ()
+            for number in having if not most or len(having) <= most else ():
+                counts[number] = counts.get(number, 0) + 1
         return most_shared(counts, nearest)
 
     def _near(self, family: int, distance: int, keys: NDArray[np.uint64]) -> Iterator[Matches]:

@@ -126,7 +126,9 @@ class Matches(NamedTuple):
         parts = [part for part in parts if len(part.query)]
         if not parts:
             return NO_MATCHES
-        query, document, distance = map(np.concatenate, zip(*parts, strict=True))
+        query, document, distance = (
+            map(np.concatenate, zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
+        )
         if len(query) <= 16:  # so few Python sorts faster than NumPy
             rows = sorted(zip(query.tolist(), document.tolist(), distance.tolist(), strict=True))
             bits = {(one, other): bits for one, other, bits in rows[::-1]}  # the least of a pair comes last
@@ -163,41 +165,30 @@ def search_all(
 class Met(NamedTuple):
     """The documents that one lookup of one document has found."""
 
-    #: Their numbers, each once: int64[n], ascending.
-    documents: NDArray[np.int64]
-    #: How many keys each has in common with the one that is looked up: int64[n].
-    shared: NDArray[np.int64]
+    #: How many keys each has in common with the one that is looked up, by its number.
+    shared: Mapping[int, int]
     #: See `Found`.
     crowded: bool = False
     narrowed: bool = False
 
 
-#: What most lookups find.
-NONE_MET = Met(np.empty(0, np.int64), np.empty(0, np.int64))
-
-
 def put_together(found: Sequence[Met]) -> tuple[NDArray[np.int64], NDArray[np.int64], bool, bool]:
     """Return the fields of `Found` that lookups give: documents, how many keys they share, the two bounds."""
+    numbers = sorted({number for each in found for number in each.shared})
+    shared = np.empty((len(found), len(numbers)), np.int64)
+    if numbers:
+        shared[...] = [[each.shared.get(number, 0) for number in numbers] for each in found]
     crowded, narrowed = any(each.crowded for each in found), any(each.narrowed for each in found)
-    if not any(len(each.documents) for each in found):  # as for most
-        return NONE_MET.documents, np.empty((len(found), 0), np.int64), crowded, narrowed
-    numbers = np.array(sorted({number for each in found for number in each.documents.tolist()}), np.int64)
-    shared = np.zeros((len(found), len(numbers)), np.int64)
-    for row, each in zip(shared, found, strict=True):
-        row[numbers.searchsorted(each.documents)] = each.shared
-    return numbers, shared, crowded, narrowed
+    return np.array(numbers, np.int64), shared, crowded, narrowed
 
 
 def most_shared(counts: Mapping[int, int], nearest: int = 0) -> Met:
     """Return the *nearest* documents of *counts*: that share most keys, of equal ones the oldest; 0: all."""
-    if not counts:
-        return NONE_MET
-    numbers = np.array(sorted(counts), np.int64)
-    shared = np.array([counts[number] for number in sorted(counts)], np.int64)
-    if not nearest or len(numbers) <= nearest:
-        return Met(numbers, shared)
-    rows = np.sort(np.lexsort((_age(numbers), -shared))[:nearest])
-    return Met(numbers[rows], shared[rows], crowded=True)
+    if not nearest or len(counts) <= nearest:
+        return Met(counts)
+    numbers, shared = np.array([*counts.items()], np.int64).T
+    chosen = numbers[np.lexsort((_age(numbers), -shared))[:nearest]].tolist()
+    return Met({number: counts[number] for number in chosen}, crowded=True)
 
 
 def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_MATCHES.document) -> Met:
@@ -206,7 +197,7 @@ def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_M
     A document may come several times. Those of *gone* (int64[n], ascending) do not count.
     """
     if not any(len(part.document) for part in parts):
-        return NONE_MET
+        return Met({})
     every = Matches(*map(np.concatenate, zip(*parts, strict=True)))
     order = _age(every.document).astype(np.uint64) | every.distance.astype(np.uint64) << np.uint64(_AGE_BITS)
     order = order[~is_member(every.document, gone)]
@@ -218,8 +209,8 @@ def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_M
         if len(ages) > count or len(least) == len(order):
             break
         size *= 8
-    chosen = sorted(age if age < _NEWER else _NEWER - age for age in ages[:count])
-    return Met(np.array(chosen, np.int64), np.ones(len(chosen), np.int64), crowded=len(ages) > count)
+    chosen = (age if age < _NEWER else _NEWER - age for age in ages[:count])
+    return Met(dict.fromkeys(chosen, 1), crowded=len(ages) > count)
 
 
 def _age(documents: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -73,9 +73,11 @@ class Candidates(NamedTuple):
 
         Documents that are not pending come first; then exact ones, the most similar, the closest, the oldest.
         """
-        found, judgement = self.found, self.judgement
+        found, judgement, rows = self.found, self.judgement, among.nonzero()[0].tolist()
+        if len(rows) < 2:
+            return rows[0] if rows else None
         return min(
-            np.flatnonzero(among).tolist(),
+            rows,
             key=lambda row: (
                 found.pending[row] is not None,
                 not judgement.exact[row],
@@ -84,7 +86,6 @@ class Candidates(NamedTuple):
                 found.stored.records["time"][row],
                 found.stored.urls[row],
             ),
-            default=None,
         )
 
     def of_two_sites(self, row: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import urljoin
 
@@ -27,6 +28,8 @@ _OF_COMPONENTS = (
 )  # fmt: skip
 #: How many elements of a list are looked at.
 _MOST = 100
+#: A URL that `safe_url_string` and `urljoin` leave as it is, which takes them 60 µs.
+_PLAIN = re.compile(r"https?://[a-z0-9.-]+(?::[1-9]\d*)?/[\w/.~-]*(?:\?[\w.~=&-]+)?", re.ASCII)
 
 
 def is_for_spider(request: Request) -> bool:
@@ -96,6 +99,8 @@ def _is_one(value: Any) -> bool:
 
 def declared_canonical(page: str, reference: str) -> str | None:
     """Return the URL, without its fragment, of what the page at a URL declares as canonical."""
+    if _PLAIN.fullmatch(reference):
+        return reference
     try:
         url = safe_url_string(urljoin(page, reference)).partition("#")[0] if reference else ""
     except ValueError:  # such as an unclosed bracket

@@ -88,7 +88,7 @@ class Memtable:
             self.columns.remove_before(state.flushed)
         # A list: if a block cannot be read, none is taken in.
         for first, documents in [*self.snapshot.log(max(self._state.next, state.flushed), self._own)]:
-            self.columns.append(np.arange(first, first + len(documents.urls)), documents)
+            self.columns.append(range(first, first + len(documents.urls)), documents)
         self._own.clear()
         self.columns.remove(self.snapshot.dead[self.snapshot.dead >= state.flushed].tolist())
         self._state = state
@@ -102,9 +102,9 @@ class Memtable:
         numbers = [self._aliases.get(document, document) for document in documents.tolist()]
         new = [number for number in numbers if number in self.columns]
         if len(new) == len(numbers):
-            return self.columns.documents(new).stored
+            return self.columns.stored(new)
         old = [number for number in numbers if number not in self.columns]
-        parts = [self.columns.documents(new).stored, self.snapshot.fetch(np.array(old, np.int64))]
+        parts = [self.columns.stored(new), self.snapshot.fetch(np.array(old, np.int64))]
         place = {number: row for row, number in enumerate([*new, *old])}
         return Stored.concatenate(parts).take(np.array([place[number] for number in numbers]))
 
