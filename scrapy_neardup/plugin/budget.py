@@ -146,6 +146,8 @@ class Budget:
         self._varying: set[str] = set()
         #: The stories of pages by the keys of their URLs and their twins; b"" of those that are on their way.
         self._stories: dict[int, bytes] = {}
+        #: All stories that have come: of a page with items that is too short, its text and its items.
+        self._told: set[bytes] = set()
         #: The requests that were drawn and are on their way, by the keys of their URLs.
         self._drawn: dict[int, tuple[Request, str]] = {}
 
@@ -187,14 +189,15 @@ class Budget:
         """Count the page at *url*, to which such a link has led, a value of `LINK_KEY`.
 
         It counts for its shape, and for what tells it from each twin that has come: that makes no other page
-        if this one has the *story* of the twin, and one if it is *new*, or *leads* on. Returns ``closed`` or
-        ``opened``.
+        if this one has the *story* of the twin, and one if it is *new*, with a story that has not come, or
+        *leads* on. Returns ``closed`` or ``opened``.
         """
         if "#" in url:  # what was sent, by POST, is part of this page: it is not the one that GET brings
             return None
         key, twins = twins_of(url)
         known = {name: [*filter(None, map(self._stories.get, keys))] for name, keys in twins.items()}
-        new = leads or (new and all(story not in each for each in known.values()))
+        told = self.items and story in self._told
+        new = leads or (new and not told and all(story not in each for each in known.values()))
         counted = [name for name, stories in known.items() if stories and (new or story in stories)]
         # A copy of the page without a parameter says nothing of others of its shape.
         if new or link == "again" or all(self._stories.get(keys[1]) != story for keys in twins.values()):
@@ -217,6 +220,8 @@ class Budget:
     def _note(self, key: int, twins: dict[str, tuple[int, int]], story: bytes) -> None:
         if len(self._stories) >= LINKS:
             self._stories.clear()
+            self._told.clear()
+        self._told |= {story} - {b""}
         for each in (key, *(keys[0] for keys in twins.values())):
             self._stories[each] = self._stories.get(each) or story
 

@@ -458,7 +458,7 @@ class CrawledPage:
         if self.drop_reason is not None:
             new = new and self.policy == "drop_items"
         elif self.kind not in NO_TEXT_OF_ITS_OWN:
-            new = True
+            story, new = identify(self.url), True  # a better version is wanted, too
         elif not isinstance(self.extraction, str) and self.extraction.signature is not None:
             # It may have items or links; no crawl of items needs one without. What it shows is its story.
             items = [sorted(said.items()) if said else self.url for _, said in self._passed.values()]

@@ -186,6 +186,17 @@ def test_what_a_page_shows_under_another_session_is_no_new_page_and_what_was_sen
     assert [spent.held(link(f"https://a.example/q?n={each}")) is None for each in "xy"] == [True, True]
 
 
+def test_items_that_have_come_under_any_url_are_not_new():
+    random.seed(1)
+    spent = budget()
+    spent.items = True
+    for number in range(100):  # such as a letter in its thread, and alone
+        for url in (f"https://a.example/p/{number}", f"https://a.example/letter?id={number}"):
+            spent.judged(url, "new", new=True, story=b"%d" % number)
+    assert spent.held(link("https://a.example/letter?id=x"))
+    assert spent.held(link("https://a.example/p/x")) is None
+
+
 def test_skipped_and_deferred():
     for how in ("defer", "skip"):
         spent = budget(how)
