@@ -51,9 +51,10 @@ def _typed(segment: str) -> str:
 
 @lru_cache(maxsize=256)
 def _parsed(url: str) -> tuple[str, str, list[tuple[str, str]]]:
-    """Return host, path, and sorted parameters of *url*."""
+    """Return host, path, and sorted parameters of *url*, be they separated by & or by ; as in some forums."""
     parts = urlsplit(url)
-    return host_of(url), parts.path, sorted(parse_qsl(parts.query, keep_blank_values=True))
+    query = re.sub(r";(?=[^;&=]+=)", "&", parts.query)
+    return host_of(url), parts.path, sorted(parse_qsl(query, keep_blank_values=True))
 
 
 def shape_of(url: str, link: str = "new") -> str:

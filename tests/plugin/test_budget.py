@@ -116,6 +116,7 @@ def test_a_shape_is_that_of_all_values(parameters, number):
         "a.example/shop/*?a&b&c[]"
     )
     assert shape_of(f"https://a.example/p/{number}#x") == "a.example/p/*?"
+    assert shape_of("https://a.example/p?board=1.0;sort=views;desc&q=a;b") == "a.example/p?board&q&sort"
     assert shape_of(URL) != shape_of("https://b.example/p/12?from=x")
 
 
