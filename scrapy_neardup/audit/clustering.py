@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import translate
-from itertools import islice
+from itertools import islice, takewhile
+from operator import not_
 from typing import Any
 from urllib.parse import unquote, urldefrag
 
@@ -348,8 +349,8 @@ def order_of(
     # A hash of the text orders pages that are equal in all else, even in their URL.
     return {
         "noindex": crawl.noindex,
-        "urls": np.array([_first(test.match(url) for test in tests) for url in urls], np.int64),
-        "hosts": np.array([_first(f".{host_of(url)}".endswith(end) for end in ends) for url in urls], int),
+        "urls": _places((test.match(url) for test in tests) for url in urls),
+        "hosts": _places((f".{host_of(url)}".endswith(end) for end in ends) for url in urls),
         "unknown": sites == UNKNOWN,
         "of_other": most((other != UNKNOWN) & (other != sites)),
         "first": -most(-earliest),
@@ -368,10 +369,9 @@ def order_of(
     }
 
 
-def _first(found: Iterable[object]) -> int:
-    """Return the place of the first that holds, or else how many there are."""
-    truths = [bool(each) for each in found]
-    return truths.index(True) if True in truths else len(truths)
+def _places(found: Iterable[Iterable[object]]) -> NDArray[np.int64]:
+    """Return the place of the first that holds of each, or else how many there are."""
+    return np.array([len([*takewhile(not_, each)]) for each in found], np.int64)
 
 
 def _spelled(host: str) -> str:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import itertools
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import regex
 from lxml import etree
+from lxml.etree import _Element
 
 from scrapy_neardup.fingerprint.main_text import is_paragraph, length, parted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lxml.etree import _Element
 
 #: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation,
 #: teasers, advertising; or none of these. Lines may be "quoted" from another text.

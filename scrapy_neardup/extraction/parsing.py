@@ -5,22 +5,18 @@ from __future__ import annotations
 import html as htmllib
 import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import regex
 from cssselect import SelectorError
 from lxml import etree
 from lxml.cssselect import CSSSelector
+from lxml.etree import _Element
 
 from scrapy_neardup.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from lxml.etree import _Element
 
 _END = re.compile(r"</(?:html|body)\s*>", re.IGNORECASE)
 _DECLARATION = re.compile(r"\A\s*<\?xml\b[^<>]{0,1000}>?", re.IGNORECASE)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from scrapy_neardup.arguments import whole_numbers
 from scrapy_neardup.errors import ConfigurationError
 
 from .hashing import Hashes, below, by_text, constant, distinct_each
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from .signature import Weight
+from .signature import Weight
 
 #: Features at a time, which take 2 MB; sums of so many weights of keywords are exact in float32.
 _CHUNK = 8192

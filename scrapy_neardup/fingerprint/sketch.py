@@ -8,16 +8,11 @@ stay empty borrow from others (Shrivastava, ICML 2017). One bit of each minimum 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .hashing import below, by_text, constant, mix, sorted_each
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from .hashing import Hashes
+from .hashing import Hashes, below, by_text, constant, mix, sorted_each
 
 #: Bins of a sketch, one bit each.
 BINS = 768

@@ -74,10 +74,12 @@ def _values(table: NDArray[Any]) -> Iterator[Any]:
         yield from table[start : start + _ROWS].tolist()
 
 
-def pages_of(pages: NDArray[Any], clusters: NDArray[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of ``pages.jsonl``: all pages in the order of their URLs."""
+def pages_of(
+    pages: NDArray[Any], clusters: NDArray[Any], rows: NDArray[np.int64] | slice = slice(None)
+) -> Iterator[dict[str, Any]]:
+    """Yield *rows* of ``pages.jsonl``: all pages in the order of their URLs."""
     urls, sizes = pages["url"], clusters["size"]
-    for row in _values(pages):
+    for row in _values(pages[rows]):
         page = dict(zip(PAGES.names or (), row, strict=True))
         inside, compared = page["cluster"] >= 0, not math.isnan(page["similarity"])
         yield {

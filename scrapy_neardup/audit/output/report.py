@@ -6,7 +6,6 @@ import base64
 import gzip
 import hashlib
 import json
-import math
 import os
 import re
 from collections import defaultdict
@@ -24,7 +23,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 
 from scrapy_neardup.audit.arrays import places
-from scrapy_neardup.audit.model import NO_DISTANCE, Audit, clustered
+from scrapy_neardup.audit.model import Audit, clustered
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.url_rules import LEAST_PRECISION, find_rules
 from scrapy_neardup.errors import ConfigurationError
@@ -153,19 +152,12 @@ def _listed(audit: Audit, rows: NDArray[np.int64]) -> Iterator[list[Any]]:
     """Yield what the report has of each page in *rows*; of a canonical page what its cluster has, too."""
     pages, clusters = audit.pages, audit.clusters
     hosts = [cluster["hosts"] for cluster in clusters_of(pages, clusters)]
-    for row in rows.tolist():
-        page = pages[row]
-        fetched, similarity, label = float(page["fetched"]), float(page["similarity"]), int(page["cluster"])
-        listed = [
-            page["url"],
-            page["title"][:LONGEST_TITLE],
-            str(page["verdict"]),
-            None if page["distance"] == NO_DISTANCE else int(page["distance"]),
-            None if math.isnan(similarity) else round(similarity, 4),
-            int(page["tokens"]),
-            int(fetched) if 0 <= fetched < LAST_SECOND else None,
-        ]
-        if page["canonical"] == row:
+    for row, page in zip(rows.tolist(), pages_of(pages, clusters, rows), strict=True):
+        fetched, label = page["fetched"], page["cluster"]
+        page["title"] = page["title"][:LONGEST_TITLE]
+        listed = [page[name] for name in ("url", "title", "verdict", "distance", "similarity", "tokens")]
+        listed.append(int(fetched) if fetched is not None and 0 <= fetched < LAST_SECOND else None)
+        if pages["canonical"][row] == row:
             listed += [*clusters[label][["size", "near", "exact", "part"]].tolist(), hosts[label]]
         yield listed
 

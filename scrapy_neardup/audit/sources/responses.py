@@ -11,7 +11,6 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -165,8 +164,9 @@ def _revisit(
         return Skipped(origin, reason)
     if refers_to is not None:
         refers_to = clean(refers_to).strip("<>")
-    page = PageRecord(url, None, None, content_type, fetched, origin, digest)
-    return replace(page, refers_digest=digest, refers_url=refers_to)
+    return PageRecord(
+        url, None, None, content_type, fetched, origin, digest, refers_digest=digest, refers_url=refers_to
+    )
 
 
 def _dechunked(body: bytes) -> bytes:
