@@ -149,10 +149,7 @@ class Columns:
 
 
 class MemoryIndex:
-    """The `Index` for tests and small crawls. What is on disk besides is up to a subclass.
-
-    The protocol says what the methods do. Those with an underscore are called under the lock.
-    """
+    """The `Index` for tests and small crawls. Methods with an underscore are called under the lock."""
 
     remote = False
 

@@ -145,10 +145,7 @@ class Index(Protocol):
         """Find every document that has one of *keys* (uint64[n]), and what is stored of each, row by row."""
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        """Return what is stored of *documents*, in their order; they must come from a search just made.
-
-        Raises `IndexCorrupted` for a number that no document has had.
-        """
+        """Return what is stored of *documents*, just found, in order. Raises `IndexCorrupted` for others."""
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
         """File many documents at once; returns their numbers, int64[n]. They are on disk on return."""

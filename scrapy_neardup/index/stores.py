@@ -44,13 +44,11 @@ def open_index(
     window: float = 0,
     reset: bool = False,
 ) -> Index:
-    """Open the index *where*: a directory, ``file:///directory``, ``memory:``, ``redis://host``.
+    """Open the index *where*: a directory, ``file:///directory``, ``memory:``, ``redis://…``; None: scratch.
 
-    None stands for a scratch index; a path object is always a directory. *wanted* is the header that the
-    index must have, but for the parameters named in *ignore*; a new index is made with it. With None any
-    header will do, and there must be an index. With *reset* an index that is there is deleted first.
-    Documents whose ``time`` is more than *window* seconds ago may go, unless that is 0. Each call needs its
-    own `close`. Raises `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
+    It must have the header *wanted*, but for the parameters to *ignore*, and is made with it if it is not
+    there; None: any. *reset* deletes it first. Documents whose ``time`` is more than *window* seconds ago may
+    go, unless that is 0. Raises `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
     """
     if isinstance(where, str) and _URL.match(where):
         scheme, host, path, query, fragment = urlsplit(where)

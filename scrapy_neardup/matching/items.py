@@ -161,10 +161,7 @@ class Closest(NamedTuple):
 
 
 class RepeatedItems:
-    """The items of the stored pages that a page repeats.
-
-    Those that are pending are left out: they are asked about again when the page is filed.
-    """
+    """The items of the stored pages that a page repeats; pending ones are asked about again later."""
 
     def __init__(self, notes: ItemNotes, repeats: Sequence[Repeated]) -> None:
         self._notes = notes

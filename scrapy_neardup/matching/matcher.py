@@ -1,7 +1,4 @@
-"""The one matcher: it compares a document with those that it may repeat, by `rules`, and decides what it is.
-
-The crawl, `compare`, `evaluate` and the audit all ask it.
-"""
+"""The one matcher: it compares a document with those that it may repeat, and decides what it is."""
 
 from __future__ import annotations
 

@@ -67,10 +67,7 @@ def header_for(fingerprinter: Fingerprinter, extractor: str) -> Header:
 def scheme_of(
     header: Header, *, distance: int = Scheme.distance, threshold: float = Scheme.threshold
 ) -> Scheme:
-    """Return the scheme that an index was made with.
-
-    Raises `ConfigurationError` for a *distance* beyond its tables, `IndexMismatch` without a known scheme.
-    """
+    """Return the scheme that an index was made with. Raises `ConfigurationError` and `IndexMismatch`."""
     require_pages(header)
     tables = next((len(each.tables) for each in header.families[OWN:] if each.tables != EQUAL), TABLES)
     try:
@@ -81,10 +78,7 @@ def scheme_of(
 
 
 def fingerprinter_of(header: Header, scheme: Scheme) -> Fingerprinter:
-    """Return what makes the signatures for an index of *scheme* with *header*.
-
-    Raises `IndexMismatch` if its features are unknown, or another release of its segmenter is installed.
-    """
+    """Return what makes signatures for an index of *scheme* with *header*. Raises `IndexMismatch`."""
     require_pages(header)
     try:
         features = Features(**header.parameters["features"])

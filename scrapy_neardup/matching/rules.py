@@ -183,9 +183,8 @@ def beyond_chance(
 ) -> NDArray[np.bool_]:
     """Tell which pairs of texts resemble each other by more than chance, if they do; bool[n].
 
-    *tokens* and distinct *shingles* are counts of both texts, int[2, n]. Two lists of the same few values,
-    drawn at random, have all in common that can be made of these; how many runs that are is told by the list
-    that repeats its runs more.
+    *tokens* and *shingles* count both texts, int[2, n]. Two lists of the same few values, drawn at random,
+    share all that can be made of these: how much that is tells the list that repeats its runs more.
     """
     shares = shingles / np.maximum(tokens - (_RUN - 1), 1)
     allowed = (shingles / np.interp(-shares, -_SHARES, _HELD)).min(axis=0)

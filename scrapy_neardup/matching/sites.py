@@ -29,9 +29,8 @@ _PORTS = {"http": "80", "https": "443", "ftp": "21"}
 def site_key(url: str) -> int:
     """Hash the site of a URL: 32 bits, `UNKNOWN` if it has no host.
 
-    A site is the name that someone has registered under a public suffix: example.co.uk, one.github.io. Where
-    no suffix is known, as on an intranet, it is the last two parts of the host's name. An address or a name
-    of one part is a site together with its port.
+    That is the name below a public suffix (example.co.uk), or else the last two parts of the host's name. An
+    address or a name of one part has its port besides.
     """
     host, port = _host_and_port(*url.split("/", 3)[:3])
     if len(host) > _NAME:

@@ -94,10 +94,7 @@ def check(index: LmdbIndex) -> Iterator[Problem]:
 def find_problems(
     environment: Environment, header: Header, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Iterator[Problem]:
-    """Yield the first problem of each run and of the log, as one transaction sees them while others write.
-
-    Each checksum is verified. *progress* is called with how many of these were read, and how many there are.
-    """
+    """Yield the first problem of each run and of the log; *progress* hears how many parts of all are read."""
     try:
         with reading(environment, header) as reader:
             state = reader.state

@@ -31,10 +31,7 @@ RUN = 10
 
 
 class LmdbIndex(MemoryIndex):
-    """The index in the directory *path*, or a scratch index that vanishes with the process if that is None.
-
-    The other arguments, and what is raised, are as of `open_index`; the protocol says what methods do.
-    """
+    """The index in the directory *path*, or a scratch index that vanishes with the process if it is None."""
 
     def __init__(
         self,

@@ -282,10 +282,7 @@ def decode_block(
     keys: int = 0,
     check: bytes | None = None,
 ) -> Documents:
-    """Return copies of *rows* (int64[n], ascending) of a block, or of all its documents, which have *keys*.
-
-    Raises `IndexCorrupted`, also for another checksum under the key *check*.
-    """
+    """Return copies of *rows* (int64[n]) of a block with *keys*, or of all. Raises `IndexCorrupted`."""
     with decoding("A block of the log" if keys else "A block of documents"):
         checksum, count, size = _HEAD.unpack_from(data)
         if check is not None and zlib.crc32(memoryview(data)[_SUM.size :], zlib.crc32(check)) != checksum:
@@ -363,10 +360,7 @@ def encode_partition(entries: Entries, cut: int, key: bytes) -> bytes:
 
 
 def decode_partition(data: bytes | memoryview, cut: int, *, check: bytes | None = None) -> Partition:
-    """Return views of a partition of a table that is cut by *cut* bits.
-
-    Raises `IndexCorrupted` for another length than it says, or another checksum under the key *check*.
-    """
+    """Return views of a partition of a table that is cut by *cut* bits. Raises `IndexCorrupted`."""
     size, checksum = _TAIL.unpack_from(data, len(data) - _TAIL.size) if len(data) >= _TAIL.size else (0, 0)
     bits = _directory_bits(size)
     if len(data) != 12 * size + 4 * ((1 << bits) + 1) + _TAIL.size:
