@@ -161,7 +161,9 @@ def test_what_says_nothing(name, one, other, monkeypatch):
     assert not notes.difference(*(notes.describe({name: each}) for each in (one, other)))
 
 
-@pytest.mark.parametrize("titles", [("Shop", "Red kettle | Shop"), ("A | B", "A | C"), ("Cup", "Cup | 12")])
+@pytest.mark.parametrize(
+    "titles", [("Shop", "Red kettle | Shop"), ("Cups | B", "Cups | C"), ("Cup", "Cup | 12")]
+)
 def test_another_title_of_the_same_site_says_another_thing(titles):
     notes = ItemNotes()
     assert notes.difference(*(notes.describe({"title": each}) for each in titles))
@@ -209,10 +211,22 @@ def test_an_item_with_many_fields_or_too_many_bytes_is_packed_or_left_out():
     assert len(note) <= MOST_BYTES
 
 
+def test_what_is_shown_is_forgotten_in_time_and_an_item_may_hold_itself():
+    notes, loop = ItemNotes(), []
+    loop.append(loop)
+    first, *_, last = (notes.describe({"a": value}) for value in (loop, *range(1 << 14)))
+    assert notes.difference(last, first) == [Difference("a", str((1 << 14) - 1), None)]
+
+
+IDENTIFIERS = [f"7f3a{n}91c2e{n}04be{n}719d" for n in range(6)]
+
+
 @pytest.mark.parametrize(
     ("values", "learned"),
     [
-        ([f"7f3a{n}91c2e{n}04be{n}719d" for n in range(6)], True),
+        (IDENTIFIERS, True),
+        ([each for pair in zip(IDENTIFIERS, ["red", "blue", "green"], strict=False) for each in pair], False),
+        ([each for pair in zip(["red", "blue", "green"], IDENTIFIERS, strict=False) for each in pair], False),
         (["B07XK2N5P9", "B08YL3M6Q0", "B01AB2C3D4", "B02ZX9Y8W7", "B03QW1E2R3", "B04TY5U6I7"], False),
         (["10", "12", "14", "15", "16", "18"], False),
         (["KT-100", "KT-101", "KT-102", "KT-103", "KT-104", "KT-105"], False),

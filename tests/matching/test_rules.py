@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector, Fingerprinter
@@ -107,6 +107,7 @@ def test_more_evidence_never_makes_a_copy_less_of_one(
 
 
 @given(PAIRS)
+@example(SAME)
 def test_what_has_decided_is_told_by_its_name(pair: dict[str, Any]) -> None:
     told: dict[str, Any] = {}
     verify(evidence(pair), told)

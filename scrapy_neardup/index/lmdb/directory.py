@@ -192,7 +192,7 @@ def has_sidecar(path: Path) -> bool:
     """Whether *path* has the note of an index: a file of LMDB may be another program's. Raises OSError."""
     try:
         with (path / SIDECAR).open("rb") as file:
-            note = json.loads(file.read(_NOTE_BYTES + 1))
+            note = json.loads(file.read(_NOTE_BYTES))
         return isinstance(note, dict) and "uuid" in note
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, *UNREADABLE):
         return False
