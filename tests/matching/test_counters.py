@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import MainText
+from scrapy_neardup.matching import counters
 from scrapy_neardup.matching.counters import (
     LONGEST_OF_A_SITE,
     LONGEST_ON_SITES,
@@ -68,6 +69,19 @@ def test_it_is_a_wall_once_as_many_sites_or_names_were_met(met: list[tuple[int, 
         walled = spread.meets("https://site0.example/0", f"https://site{site}.example/{name}", tokens)
         if many or (short and len(names) > SITES):
             assert walled
+
+
+def test_of_many_texts_those_that_were_met_last_are_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "FOLLOWED", 2)
+    monkeypatch.setattr(counters, "RUNS", 2)
+    spread, everywhere = SiteCounter(), TitleCounter()
+    for number, url in enumerate(urls(SITES)):
+        walls = [spread.meets(text, url, 50) for text in (FIRST, f"{FIRST}{number}")]
+        for run in (11, 100 + number):
+            everywhere.meets(SITE, [run], bytes([number + 1]))
+    assert walls == [True, False]
+    assert everywhere.is_boilerplate(SITE, [11], bytes([99]), 1)
+    assert len(everywhere._met) == len(spread._met) == 2
 
 
 NOTICE = " ".join(f"word{number}" for number in range(60))

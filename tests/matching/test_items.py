@@ -116,6 +116,7 @@ SIZES = [{"size": "S", "price": 10}, {"size": "M", "price": 12}]
             TEXT[:240].replace("winter", "summer").replace("pier", "mill").replace("county", "king"),
         ),
         (CHINESE, CHINESE.replace("3", "5")),
+        (CHINESE, CHINESE.replace("水壶", "茶杯").replace("家庭", "公司")),
         ("红色水壶", "蓝色水壶"),
         ("שלום", "שלומ"),
         ("/etc/hosts", "/etc/passwd"),
@@ -152,6 +153,7 @@ def test_values_that_visibly_differ_do_not_say_the_same(one, other):
         ("a", " x\xa0y", "x y"),
         ("a", "Cafe\u0301", "Café"),
         ("text", TEXT, f"{TEXT} Printed for you"),
+        ("text", CHINESE, f"{CHINESE}谢谢"),
     ],
     ids=lambda value: type(value).__name__,
 )
