@@ -41,7 +41,7 @@ _NOT_SHOWN = (
 )  # fmt: skip
 #: Elements that hold all of a page, which its scripts show later.
 _WHOLE = frozenset(("html", "head", "body", "main"))
-_MAYBE_HIDDEN = etree.XPath("//*[@hidden or @aria-hidden or @style]")
+_MAYBE_HIDDEN = etree.XPath("//*[@hidden or @aria-hidden or @style or @popover] | //dialog[not(@open)]")
 _HIDING = regex.compile(
     r"(?:^|;)\s*+(?:display\s*+:\s*+none|visibility\s*+:\s*+(?:hidden|collapse))\s*+(?:!|;|$)",
     regex.IGNORECASE | regex.V1,
@@ -125,6 +125,8 @@ def _hides(element: _Element) -> bool:
             and hidden.strip().lower() != "until-found"
             and not _AWAITED.match(attributes.get("id", ""))
         )
+        or "popover" in attributes
+        or (element.tag == "dialog" and "open" not in attributes)
         or attributes.get("aria-hidden", "").strip().lower() == "true"
         or _HIDING.search(attributes.get("style", "")) is not None
     )

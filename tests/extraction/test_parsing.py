@@ -57,6 +57,8 @@ def visible(body: str) -> str:
         "<video>no</video>",
         "<select><option>no</select>",
         "<button>no <b>no</b></button>",
+        "<p popover>no</p>",
+        "<dialog>no</dialog>",
         "<p hidden>no",
     ],
 )
@@ -70,6 +72,7 @@ def test_hidden_elements_are_taken_out_and_what_comes_behind_is_not(element: str
         '<p class="hidden" id=hidden>x</p>',
         '<p aria-hidden="false">x</p>',
         "<div hidden=until-found>x</div>",
+        "<dialog open>x</dialog>",
         '<p style="display: nonexistent; overflow: hidden; x-display: none">x</p>',
         '<p data-note="style=display:none" title="hidden">x</p>',
         "<input type=hidden><img hidden>x<br hidden>",
