@@ -106,7 +106,7 @@ class Filer:
 
 def paragraph_keys(text: str) -> list[int]:
     """Return the key of each long paragraph of *text*: a 64-bit hash of its words, whatever their case."""
-    keys, tidy = list[int](), not any(each in text for each in _UNTIDY)
+    keys, tidy = list[int](), not any(map(text.__contains__, _UNTIDY))
     for line in text.split("\n"):
         if len(line) < LETTERS // 3:  # no character counts for more than three letters
             continue

@@ -82,8 +82,7 @@ def hash_tokens(tokens: Tokens, seed: int = 0) -> NDArray[np.uint64]:
     hashes = edges[:, 1] - edges[:, 0]
     hashes *= _powers(inverse, count).take(places[:, 0])
     hashes = mix(hashes)
-    lengths = tokens.lengths
-    for number in (lengths > _LONGEST).nonzero()[0].tolist() if lengths.max(initial=0) > _LONGEST else ():
+    for number in (tokens.lengths > _LONGEST).nonzero()[0].tolist():
         data = points[slice(*places[number])].astype("<u4").tobytes()
         digest = blake2b(data, digest_size=8, key=seed.to_bytes(4, "little")).digest()
         hashes[number] = int.from_bytes(digest, "little")
