@@ -140,8 +140,6 @@ class Budget:
     ) -> None:
         self.how = how
         self._state, self._on_its_way = state, on_its_way
-        #: Whether a page has stored an item.
-        self.items = False
         #: Links that were given, and the names of parameters that have had two values on one page.
         self._links: set[int] = set()
         self._varying: set[str] = set()
@@ -151,6 +149,15 @@ class Budget:
         self._told: set[bytes] = set()
         #: The requests that were drawn and are on their way, by the keys of their URLs.
         self._drawn: dict[int, tuple[Request, str]] = {}
+
+    @property
+    def items(self) -> bool:
+        """Whether a page of the crawl has stored an item, be it before it was resumed."""
+        return bool(self._state().get("neardup_items"))
+
+    @items.setter
+    def items(self, value: bool) -> None:
+        self._state()["neardup_items"] = value
 
     def _count_of(self, name: str) -> _Count:
         counts = self._state().setdefault("neardup_budget", {})

@@ -14,8 +14,8 @@ from scrapy_neardup.plugin.budget import Budget, shape_of
 URL = "https://a.example/p/12?from=x"
 
 
-def budget(how="skip"):
-    state = {}
+def budget(how="skip", state=None):
+    state = {} if state is None else state
     return Budget(how, lambda: state, lambda request: False)
 
 
@@ -189,8 +189,9 @@ def test_what_a_page_shows_under_another_session_is_no_new_page_and_what_was_sen
 
 def test_items_that_have_come_under_any_url_are_not_new():
     random.seed(1)
-    spent = budget()
-    spent.items = True
+    state = {}
+    budget(state=state).items = True
+    spent = budget(state=state)  # the crawl was resumed
     for number in range(100):  # such as a letter in its thread, and alone
         for url in (f"https://a.example/p/{number}", f"https://a.example/letter?id={number}"):
             spent.judged(url, "new", new=True, story=b"%d" % number)
