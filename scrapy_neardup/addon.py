@@ -13,10 +13,7 @@ from .plugin import (
 
 
 class Addon:
-    """Puts the four components in place, except those that the settings already name.
-
-    The add-on changes no other setting, so its own priority among the add-ons does not matter.
-    """
+    """Puts the four components in place, except those that the settings already name."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         put = settings.setdefault_in_component_priority_dict

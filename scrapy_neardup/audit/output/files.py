@@ -130,10 +130,7 @@ def pairs_of(audit: Audit) -> Iterator[dict[str, Any]]:
 
 
 def dropped(audit: Audit) -> list[str]:
-    """Return the names that can be dropped, sorted: every page of that name repeats a page that is kept.
-
-    docs/audit.md says which pages stay nevertheless; numbers alone tell those of a series apart.
-    """
+    """Return the names to drop, sorted: all pages of each repeat one that is kept, by docs/audit.md."""
     pages = audit.pages
     urls, kept = pages["url"], pages["canonical"]
     found = repeating(pages, audit.settings)

@@ -80,10 +80,7 @@ class Fields:
         self._plan = lru_cache(maxsize=1000)(self._planned)
 
     def page(self, item: Mapping[str, Any] | str, origin: Origin) -> PageRecord | BrokenRecord:
-        """Make a page of *item*; its URL is its origin where it has none, unless the field was named.
-
-        A str tells what is wrong with a broken one.
-        """
+        """Make a page of *item*; its URL may be its origin. A str tells what is wrong with a broken one."""
         if isinstance(item, str):
             return BrokenRecord(origin, item)
         plan = self._plan(tuple(item))
