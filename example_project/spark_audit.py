@@ -30,13 +30,14 @@ MAX_SECONDS = 800  # it takes one or two minutes
 #: All that listens does so on this machine alone, in as much memory as it needs.
 HERE = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "256m", "SPARK_HOME": str(SPARK)}
 HERE |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+#: To compile takes longer than to run for so few pages.
+BRIEF = "-XX:TieredStopAtLevel=1"
+HERE |= {"SPARK_DAEMON_JAVA_OPTS": BRIEF, "SPARK_LAUNCHER_OPTS": BRIEF}
 SETTINGS = (
     "spark.driver.host=127.0.0.1", "spark.driver.memory=512m", "spark.executor.memory=512m",
-    "spark.ui.enabled=false", "spark.log.level=ERROR", "spark.sql.shuffle.partitions=2",
-    # To compile takes longer than to run for so few pages.
-    "spark.sql.codegen.wholeStage=false", "spark.sql.codegen.factoryMode=NO_CODEGEN",
-    "spark.driver.defaultJavaOptions=-XX:TieredStopAtLevel=1",
-    "spark.executor.defaultJavaOptions=-XX:TieredStopAtLevel=1",
+    "spark.ui.enabled=false", "spark.log.level=ERROR", "spark.sql.codegen.wholeStage=false",
+    "spark.sql.codegen.factoryMode=NO_CODEGEN", f"spark.driver.defaultJavaOptions={BRIEF}",
+    f"spark.executor.defaultJavaOptions={BRIEF}",
 )  # fmt: skip
 
 

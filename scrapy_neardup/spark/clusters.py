@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,33 +10,30 @@ import pyarrow.compute as pc
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from scrapy_neardup.audit.clustering import components, group_pages, judge_of, number_clusters, order_of
+from scrapy_neardup.audit.clustering import cluster, group_pages, judge_of, number_clusters, order_of
 from scrapy_neardup.audit.output import files
 
 from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, schema_of
-from .pairs import REPEATS
+from .pairs import JUDGED, REPEATS
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
     from scrapy_neardup.audit.options import AuditOptions
 
     from .frames import Workspace
 
-#: Up to so many edges are solved by one task, in some 100 MB.
-ALONE = 1 << 20
+#: Up to so many pages are compared by one task, in some kB each.
+ALONE = 1 << 17
 
 
 def connected(edges: DataFrame, space: Workspace) -> DataFrame:
     """Keep the least page that each page with *edges* is connected with: ``row`` and ``component``.
 
-    *edges* have the columns ``a`` and ``b``, in any order. Of more than `ALONE` every round hangs the larger
-    neighbours of each page, then the smaller ones, on the least of them, until all are stars (docs/scale.md).
+    *edges* have the columns ``a`` and ``b``, in any order. Every round hangs the larger neighbours of each
+    page, then the smaller ones, on the least of them, until all are stars (docs/scale.md).
     """
-    if edges.count() <= ALONE:
-        return space.keep(
-            in_groups(edges, [F.lit(0)], 0, solve, "row long, component long"), "work/components"
-        )
     least = F.min("b").over(Window.partitionBy("a"))
     stars, before, number = edges.select("a", "b"), None, 0
     while True:
@@ -54,14 +51,6 @@ def connected(edges: DataFrame, space: Workspace) -> DataFrame:
     return space.keep(
         leaves.unionByName(stars.selectExpr("b row", "b component").distinct()), "work/components"
     )
-
-
-def solve(edges: pa.Table) -> pa.RecordBatch:
-    """Return the component of each page of all edges."""
-    sides = np.stack([numbers(edges, name) for name in "ab"])
-    pages, places = np.unique(sides, return_inverse=True)
-    found = components(len(pages), places.reshape(2, -1).T)
-    return batch_of({"row": pages, "component": pages[found]}, "row long, component long")
 
 
 #: What pages are ordered by, see `order_of`; ``number`` is their ``row``.
@@ -140,6 +129,30 @@ def clustered(
     return space.keep(found.unionByName(alone), "work/grouped")
 
 
+#: Pages and pairs of a whole crawl, which are those of a ``kind``.
+TOGETHER = f"{GROUPED}, a long, b long, kind string, containment float"
+
+
+def compared_alone(
+    documents: DataFrame, space: Workspace, settings: AuditOptions
+) -> tuple[DataFrame, DataFrame]:
+    """Keep `GROUPED` of all *documents*, and the pairs of them, as one task finds them."""
+    found = space.keep(in_groups(documents, [F.lit(0)], 0, compare, TOGETHER, settings), "work/grouped")
+    pages, pairs = found.where("kind is null"), found.where("kind is not null")
+    return pages.select(*column_names(GROUPED)), pairs.select(*column_names(JUDGED))
+
+
+def compare(table: pa.Table, settings: AuditOptions) -> pa.RecordBatch:
+    """Compare all pages as the audit of one machine does."""
+    table = table.sort_by("row")
+    pages, clusters, pairs = cluster(crawl_of(table, settings), settings, lambda done: None)
+    found, rows = shown(table, pages, clusters, settings), numbers(table, "row")
+    columns = {name: pairs[name].tolist() for name in ("kind", "distance", "similarity", "containment")}
+    columns |= {"a": rows[pairs["first"]].tolist(), "b": rows[pairs["second"]].tolist()}
+    found += [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return pa.RecordBatch.from_pylist(found, schema_of(TOGETHER))
+
+
 def group(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     """Group pages, which come with all edges between them."""
     is_edge = pc.is_valid(table.column("a"))
@@ -150,8 +163,15 @@ def group(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> pa.Record
     places = order[np.searchsorted(rows[order], sides)]
     judge = judge_of(crawl, settings, numbers(table, "template"))
     pages = group_pages(crawl, judge, places, numbers(table, "rank"), numbers(table, "sibling"))
-    clusters = number_clusters(pages)
-    found = [*files.pages_of(pages, clusters)]
+    found = shown(table, pages, number_clusters(pages), settings)
+    return pa.RecordBatch.from_pylist(found, schema_of(GROUPED))
+
+
+def shown(
+    table: pa.Table, pages: NDArray[Any], clusters: NDArray[Any], settings: AuditOptions
+) -> list[dict[str, Any]]:
+    """Return the rows of `GROUPED` for the pages in *table*."""
+    rows, found = numbers(table, "row"), [*files.pages_of(pages, clusters)]
     drop, leaders = files.repeating(pages, settings), rows[pages["canonical"]]
     columns = (rows, numbers(table, "id"), pages["rank"], leaders, drop)
     for page, *others in zip(found, *(each.tolist() for each in columns), strict=True):
@@ -160,7 +180,7 @@ def group(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> pa.Record
         # A name stays if any page of it does.
         page["drop"] = repeats and files.is_plain(page["name"])
         page["series"] = files.only_numbers_differ(page["url"], page["canonical"] or "")
-    led = files.clusters_of(pages, clusters)
-    for place, cluster in zip(clusters["canonical"].tolist(), led, strict=True):
-        found[place] |= cluster
-    return pa.RecordBatch.from_pylist(found, schema_of(GROUPED))
+    places = clusters["canonical"].tolist()
+    for place, led in zip(places, files.clusters_of(pages, clusters), strict=True):
+        found[place] |= led
+    return found

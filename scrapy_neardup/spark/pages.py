@@ -232,9 +232,13 @@ _KEPT = column_names(PAGES)[:13]
 _ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record", "note")
 
 
+#: Which of what was signed are pages.
+PAGE = "kind = 'page' and (reason is null or reason = 'no_text')"
+
+
 def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
     """Keep the pages among what was *signed*, each with its number ``row`` in the order of URLs."""
-    pages = signed.where("kind = 'page' and (reason is null or reason = 'no_text')").select(*_KEPT)
+    pages = signed.where(PAGE).select(*_KEPT)
     return space.numbered(mapped(pages, describe, PAGES, settings), _ORDER, "work/pages")
 
 
@@ -272,8 +276,9 @@ def named(
     by_site = space.keep(by_site, "work/named")
     is_changed = "instead is not null or left_out is not null"
     same = by_site.where(f"not ({is_changed})").drop(*column_names(_CHANGES))
-    changed = by_site.where(is_changed).join(texts_read, "id")
-    signed_anew = mapped(changed, sign_rest, f"{COMPARED}, {SHOWN}", settings)
+    changed = by_site.where(is_changed)
+    needed = texts_read.join(changed.select("id"), "id", "left_semi")  # most texts are not sent around
+    signed_anew = mapped(changed.join(needed, "id"), sign_rest, f"{COMPARED}, {SHOWN}", settings)
     return space.keep(same.unionByName(signed_anew), "work/documents")
 
 

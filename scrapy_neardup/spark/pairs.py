@@ -130,12 +130,9 @@ def pairs_of_keys(table: pa.Table, scheme: Scheme) -> pa.RecordBatch:
 
 def layout_for(pages: DataFrame, distance: int) -> PermutedTables:
     """Choose the tables for the fingerprints of *pages*, by how many they are and a sample of them."""
-    count = pages.count()
-    sample = pages.select("fingerprint")
-    if count > _SAMPLE:
-        sample = sample.sample(min(1.5 * _SAMPLE / count, 1.0), 0).limit(_SAMPLE)
-    found = np.array([row[0] for row in sample.collect()], np.int64)
-    return choose_layout(np.unique(unsigned(found)), distance, count, _ENTRY)
+    sample = pages.select("fingerprint").limit(_SAMPLE).collect()  # they are in groups by a hash
+    found = np.array([row[0] for row in sample], np.int64)
+    return choose_layout(np.unique(unsigned(found)), distance, pages.count(), _ENTRY)
 
 
 def permuted(batch: pa.RecordBatch, layout: PermutedTables) -> pa.RecordBatch:
@@ -190,10 +187,9 @@ def judged(
 
     *firsts* are `FIRSTS` of all pages, *candidates* pairs of those that stand alone.
     """
-    copies = firsts.where("fit and first <> row").selectExpr("first a", "row b", "true copy")
-    again = "fit and again <> row and again <> first"
-    pairs = candidates.selectExpr("a", "b", "false copy").unionByName(copies)
-    pairs = pairs.unionByName(firsts.where(again).selectExpr("again a", "row b", "true copy"))
+    kept = "explode(array_distinct(array(first, again))) a"
+    copies = firsts.where("fit").selectExpr(kept, "row b", "true copy")
+    pairs = candidates.selectExpr("a", "b", "false copy").unionByName(copies.where("a <> b"))
     for side in "ab":
         sides = documents.selectExpr(*(f"{name} {name}_{side}" for name in _SIDE))
         pairs = pairs.join(sides, pairs[side] == sides[f"row_{side}"])
@@ -221,9 +217,7 @@ def judge_pairs(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch
 def _listed(every: DataFrame, space: Workspace) -> DataFrame:
     """Keep of *every* pair the repeats, and the `SIBLINGS` closest of a page's template."""
     template = every.where("kind = 'template'")
-    sides = template.selectExpr("a", "b", "similarity", "a page", "b other").unionByName(
-        template.selectExpr("a", "b", "similarity", "b page", "a other")
-    )
+    sides = template.selectExpr("a", "b", "similarity", "stack(2, a, b, b, a) as (page, other)")
     by = Window.partitionBy("page").orderBy(F.desc("similarity"), "other")
     wanted = sides.withColumn("place", F.row_number().over(by)).where(f"place <= {SIBLINGS}")
     kept = template.join(wanted.select("a", "b").distinct(), ["a", "b"], "left_semi")

@@ -27,9 +27,10 @@ from scrapy_neardup.index import Documents
 from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import filed_url, header_for
 
-from .clusters import LED, SHOWN, clustered, connected, ranked
+from . import clusters
+from .clusters import LED, SHOWN, clustered, compared_alone, connected, ranked
 from .frames import Workspace, column_names, keys_of, mapped, ordered, records_of, texts
-from .pages import find_paths, in_order, named, read_frame, read_paths
+from .pages import PAGE, find_paths, in_order, named, read_frame, read_paths
 from .pairs import REPEATS, candidates, firsts, judged
 
 if TYPE_CHECKING:
@@ -44,8 +45,14 @@ SUMMARY = "summary.json"
 SIGNATURES, SETTINGS = "signatures.parquet", "settings.json"
 #: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
 _SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
-#: Documents that are added to an index at a time.
+#: Documents that are added to an index at a time, pages that a part of a small crawl has.
 _ROWS = 1 << 14
+#: Settings for few pages.
+_BRIEF = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 def write_tables(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None:
@@ -73,10 +80,10 @@ def write_dropped(grouped: DataFrame, read: DataFrame, space: Workspace) -> None
 
     *read* has the packed ``text`` of each ``id``.
     """
-    kept = grouped.selectExpr("row leader", "id kept_id")
     series = grouped.where("drop and series and verdict <> 'exact'").select("row", "leader", "id")
-    series = series.join(kept, "leader").join(read, "id")
-    series = series.join(read.selectExpr("id kept_id", "text kept"), "kept_id").select("row", "text", "kept")
+    kept = grouped.selectExpr("row leader", "id").join(series.select("leader"), "leader", "left_semi")
+    kept = kept.join(read.selectExpr("id", "text kept"), "id").select("leader", "kept")
+    series = series.join(read, "id").join(kept, "leader").select("row", "text", "kept")
     others = mapped(series, with_other_numbers, "row long").withColumn("other", F.lit(True))
     pages = grouped.select("row", "name", "drop").join(others, "row", "left")
     wanted = pages.groupBy("name").agg(F.expr("bool_and(drop and other is null) wanted")).where("wanted")
@@ -106,10 +113,8 @@ def summarise(
         if verdict in ("exact", "near"):
             handled[how or "to_fix"] += pages
     largest = grouped.where("size is not null").orderBy(F.desc("size"), "rank").limit(LARGEST)
-    failed = "kind <> 'page' or (reason is not null and reason <> 'no_text')"
-    unread = read.where(failed).selectExpr(
-        "if(kind = 'skipped', reason, null) skipped", "coalesce(count, 1) count"
-    )
+    why = "if(kind = 'skipped', reason, null) skipped"
+    unread = read.where(f"not ({PAGE})").selectExpr(why, "coalesce(count, 1) count")
     skipped = dict(unread.groupBy("skipped").agg(F.sum("count")).collect())
     problems = skipped.pop(None, 0)
     return {
@@ -144,6 +149,8 @@ def start_session(master: str | None) -> SparkSession:
             os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
             builder = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
             builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
+            # Java is half of the work on some thousand pages, and most of that is to compile.
+            builder = builder.config("spark.driver.defaultJavaOptions", "-XX:TieredStopAtLevel=1")
     try:
         return builder.getOrCreate()
     except Exception as error:  # what PySpark raises without Java is no class of its own in all releases
@@ -152,6 +159,15 @@ def start_session(master: str | None) -> SparkSession:
                 "Spark needs Java 17 or newer: install it, and set JAVA_HOME."
             ) from error
         raise
+
+
+def brief(spark: SparkSession, count: int) -> SparkSession:
+    """Return a session like *spark* for work on few pages, *count*: to plan and compile takes longer."""
+    session = spark.newSession()
+    given = dict(spark.conf.getAll.items() - session.conf.getAll.items()) | _BRIEF
+    for name, value in (given | {"spark.sql.shuffle.partitions": str(1 + count // _ROWS)}).items():
+        session.conf.set(name, value)
+    return session
 
 
 def _with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
@@ -266,23 +282,31 @@ def _audit(
     signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
     content = {"settings": asdict(settings), "identity": settings.identity()}
     space.write_text(SETTINGS, json.dumps(content) + "\n")
-    watch("sorting")
-    pages = in_order(signed, space, settings)
-    count = pages.count()
+    count = signed.where(PAGE).count()
     if not count:
         raise ConfigurationError("No pages: name what was crawled.")
+    alone = count <= clusters.ALONE
+    if alone:
+        space.spark = brief(spark, count)
+        signed = space.spark.read.schema(signed.schema).parquet(space.path(SIGNATURES))
+    watch("sorting")
+    pages = in_order(signed, space, settings)
     watch("boilerplate")
     packed = signed.where("text is not null").select("id", "text")
     documents = named(pages, count, packed, space, settings)
-    watch("candidates")
-    alike = firsts(documents, count, space, settings)
-    pairs = judged(alike, candidates(alike, count, settings), documents, space, settings)
-    watch("components")
-    components = connected(pairs.where(REPEATS), space)
-    watch("canonical pages")
-    ranks = ranked(documents, count, pairs, components, space, settings)
-    watch("clusters")
-    found = clustered(documents, count, pairs, components, ranks, space, settings)
+    if alone:
+        watch("comparing")
+        found, pairs = compared_alone(documents, space, settings)
+    else:
+        watch("candidates")
+        alike = firsts(documents, count, space, settings)
+        pairs = judged(alike, candidates(alike, count, settings), documents, space, settings)
+        watch("components")
+        components = connected(pairs.where(REPEATS), space)
+        watch("canonical pages")
+        ranks = ranked(documents, count, pairs, components, space, settings)
+        watch("clusters")
+        found = clustered(documents, count, pairs, components, ranks, space, settings)
     watch("writing")
     write_tables(found, pairs, space)
     write_dropped(found, packed, space)
