@@ -131,7 +131,7 @@ class NearDupSpiderMiddleware(Component):
             result = self._items_of(page, response, result)
         async for output in result:
             if isinstance(output, Request):
-                with self.extension.reporter.fails_open("output", response.url):
+                try:  # what `fails_open` does, which takes 1 µs for each link of a page
                     clear_marks(output)
                     output.meta.pop(DEFERRED_KEY, None)
                     if self.extension.budget is not None:
@@ -139,6 +139,8 @@ class NearDupSpiderMiddleware(Component):
                         leads = self.extension.budget.follows(response.url, output, seen)
                         if page is not None:
                             page.leads_on |= leads
+                except Exception:  # noqa: BLE001
+                    self.extension.reporter.failed("output", response.url)
             yield output
 
     async def _items_of(
@@ -204,7 +206,7 @@ def judge_before_callback(page: CrawledPage, response: Response, request: Reques
         # Before anybody can copy or pickle the request.
         request.callback, request.errback = replaced
         if answer is not response:  # somebody has copied the request before
-            async for output in _each(callback(answer, **kwargs)):
+            async for output in await _outputs(callback(answer, **kwargs)):
                 yield output
             return
         refusal = None
@@ -216,7 +218,7 @@ def judge_before_callback(page: CrawledPage, response: Response, request: Reques
             # Scrapy warns of such callbacks, but has looked at this function instead.
             warn_on_generator_with_return_value(spider, callback)
             result = callback(response, **kwargs)
-        async for output in _each(result):
+        async for output in await _outputs(result):
             page.note_output(output, request)
             yield output
         page.ended = True
@@ -229,10 +231,9 @@ def judge_before_callback(page: CrawledPage, response: Response, request: Reques
     request.callback, request.errback = judged, missed
 
 
-async def _each(output: Any) -> AsyncIterator[Any]:
-    """Yield what a callback has returned, of whatever kind, as Scrapy does with it."""
-    async for each in as_async_generator(await ensure_awaitable(iterate_spider_output(output))):
-        yield each
+async def _outputs(result: Any) -> AsyncIterator[Any]:
+    """Return an iterator over what a callback has returned, of whatever kind, as Scrapy does with it."""
+    return as_async_generator(await ensure_awaitable(iterate_spider_output(result)))
 
 
 def _refused(errback: Callable[[Failure], Any] | None, error: NearDuplicatePage, request: Request) -> Any:
