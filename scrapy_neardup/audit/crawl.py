@@ -20,7 +20,7 @@ from scrapy_neardup.matching.sites import site_key, split_url
 from .arrays import begins, text_places
 from .names import TITLES, Names, name_pages
 from .options import AuditOptions
-from .signing import paragraph_keys, spread
+from .reading import paragraph_keys, spread
 from .store import Store
 
 

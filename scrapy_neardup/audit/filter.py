@@ -14,8 +14,7 @@ from scrapy_neardup.index import open_index
 from scrapy_neardup.matching.items import ItemNotes, RepeatedItems, unpack
 
 from .options import AuditOptions
-from .reading import Reader
-from .signing import Filer
+from .reading import Filer, Reader
 from .sources import copy_without, find_sources, require_copyable
 from .sources.records import Origin
 from .store import Row

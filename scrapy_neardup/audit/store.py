@@ -12,18 +12,16 @@ from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
+from zlib import crc32
 
 import numpy as np
 
 from scrapy_neardup.arguments import escaped
 from scrapy_neardup.errors import ConfigurationError
-
-from .signing import unpacked
+from scrapy_neardup.fingerprint.main_text import MainText
+from scrapy_neardup.index import Header
 
 if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint.main_text import MainText
-    from scrapy_neardup.index import Header
-
     from .sources.records import Origin, PageRecord
 
 #: The file in the folder of an audit that holds its pages.
@@ -61,6 +59,19 @@ def row_of(page: PageRecord, root: str, stamp: str) -> Row:
         "title": page.title, "noindex": page.noindex, "body_digest": page.digest,
         "refers_digest": page.refers_digest, "refers_url": page.refers_url, "wall": False, "note": page.note,
     }  # fmt: skip
+
+
+def packed_text(text: MainText) -> bytes:
+    """Return *text* with all its parts behind a checksum; to compress it would take a sixth of an audit."""
+    whole = "\0".join([part.replace("\0", " ") for part in text]).encode("utf-8", "surrogatepass")
+    return crc32(whole).to_bytes(4, "little") + whole
+
+
+def unpacked(packed: bytes) -> MainText:
+    """Return the text that `packed_text` has packed; raises ValueError or TypeError."""
+    if crc32(whole := packed[4:]).to_bytes(4, "little") != packed[:4]:
+        raise ValueError("a text has another checksum")
+    return MainText(*whole.decode("utf-8", "surrogatepass").split("\0"))
 
 
 class Store:

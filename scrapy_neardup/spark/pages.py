@@ -16,10 +16,10 @@ from scrapy_neardup.arguments import escaped
 from scrapy_neardup.audit.crawl import of_sites, rest_of
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.reading import Reader
-from scrapy_neardup.audit.signing import unpacked
 from scrapy_neardup.audit.sources import find_sources, read_sources
 from scrapy_neardup.audit.sources.feeds import Fields, json_object
 from scrapy_neardup.audit.sources.records import BrokenRecord, Origin, PageRecord
+from scrapy_neardup.audit.store import unpacked
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.records import DIGEST, entries
 

@@ -21,7 +21,7 @@ from scrapy_neardup import __version__
 from scrapy_neardup.audit.model import HANDLED, VERDICTS
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.output.files import LARGEST, numbers_in, settings_of
-from scrapy_neardup.audit.signing import unpacked
+from scrapy_neardup.audit.store import unpacked
 from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable
 from scrapy_neardup.index import Documents
 from scrapy_neardup.index.stores import open_index

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.crawl import widespread, without_paragraphs
-from scrapy_neardup.audit.signing import paragraph_keys
+from scrapy_neardup.audit.reading import paragraph_keys
 
 from .corpora import feed, text
 

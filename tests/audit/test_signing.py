@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.audit.signing import ALONE, SignerDied, spread
+from scrapy_neardup.audit.reading import ALONE, SignerDied, spread
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.helpers.processes import COMMAND, children, wait_for_none
 
@@ -87,7 +87,7 @@ def test_signatures_come_in_order_and_processes_end_with_them() -> None:
 def test_a_script_that_starts_an_audit_is_not_run_once_more_by_its_processes(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "from scrapy_neardup.audit.signing import spread\n"
+        "from scrapy_neardup.audit.reading import spread\n"
         "from scrapy_neardup.fingerprint import Fingerprinter\n"
         "print('started', flush=True)\n"
         f"texts = (f'text {{n}}' for n in range({ALONE + 9}))\n"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.audit.options import AuditOptions
-from scrapy_neardup.audit.signing import Filer, Unsigned, packed_text, paragraph_keys, unpacked
+from scrapy_neardup.audit.reading import Filer, Unsigned, paragraph_keys
 from scrapy_neardup.audit.sources.records import Origin, PageRecord
-from scrapy_neardup.audit.store import Row, Store, row_of
+from scrapy_neardup.audit.store import Row, Store, packed_text, row_of, unpacked
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.matching.records import entries
