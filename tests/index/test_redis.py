@@ -109,6 +109,6 @@ class RedisConformance(IndexConformance):
 
 
 class TestRedis(RedisConformance):
-    @pytest.fixture(autouse=True)
-    def name(self, redis_url: str) -> None:
-        self.address = Address.parse(redis_url)
+    @pytest.fixture(autouse=True, params=["", "&parts=3"])
+    def name(self, request: pytest.FixtureRequest, redis_url: str) -> None:
+        self.address = Address.parse(redis_url + request.param)

@@ -41,7 +41,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 class TestCluster(RedisConformance):
     @pytest.fixture(autouse=True)
     def name(self, cluster: Cluster) -> None:
-        self.address = Address.parse(cluster.url(f"test{next(_names)}"))
+        self.address = Address.parse(f"{cluster.url(f'test{next(_names)}')}&parts=3")
 
 
 def name_on(cluster: Cluster, row: int) -> str:

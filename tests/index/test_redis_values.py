@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 FINGERPRINTER = Fingerprinter()
 HEADER = header_for(FINGERPRINTER, "plain 1")
-LAYOUT = Layout(HEADER, b"p:")
+LAYOUT = Layout(HEADER, [b"p:"])
 
 
 def test_a_url_of_a_cluster_names_some_of_its_nodes() -> None:
@@ -76,7 +76,7 @@ def test_what_cannot_be_meant_is_one_sentence_without_the_password(url: str) -> 
 @pytest.mark.parametrize("version", ["", "x", "6.0.16", "²"])
 def test_a_version_that_is_none_or_too_old(version: str) -> None:
     info = {"redis_version": version}
-    server: Any = SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_: info)
+    server: Any = SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_, **__: info)
     with pytest.raises(ConfigurationError, match=r"use 6\.2 or newer"):
         require_fit(server, 0)
 

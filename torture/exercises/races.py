@@ -226,30 +226,41 @@ def on_server(seed: int, server: Any) -> int:
     from scrapy_neardup.index.redis.layout import Layout
 
     client: Any = redis.Redis(port=server.port)
-    address = Address.parse(server.url(f"race{seed}"))
-    layout, key = Layout(HEADER, address.prefix), address.prefix + b"p"
+    address = Address.parse(f"{server.url(f'race{seed}')}&parts={1 + 2 * (seed % 8 // 4)}")
+    layout = Layout(HEADER, address.prefixes(address.parts))
     client.flushall()
+    RedisIndex(address, HEADER).close()
 
     class Stepped(of_server.Server):
-        def _execute(self, command: Any) -> Any:
+        def _execute(self, batches: Any) -> Any:
+            answers: Any = [None] * len(batches)
+            for row in race.dice.sample(range(len(batches)), len(batches)):
+                answers[row] = self.each(batches[row])
+            return answers
+
+        def each(self, batch: Any) -> Any:
             race.scheduler.point()
-            dice, fails = race.dice, seed % 16 == 0 and command[0] == "EVALSHA" and not race.scheduler.over
+            dice, (_, commands) = race.dice, batch
+            fails = seed % 16 in (0, 4) and "EVALSHA" in [each[0] for each in commands]
+            fails = fails and not race.scheduler.over
             if fails and dice.random() < LOST:
-                raise redis.ConnectionError("it is not done")
-            answer = super()._execute(command)
+                return [redis.ConnectionError("it is not done")] * len(commands)
+            (answers,) = super()._execute([batch])
             race.scheduler.point()
             if fails and dice.random() < LOST:
-                raise redis.ConnectionError("its answer is lost")
-            return answer
+                return [redis.ConnectionError("its answer is lost")] * len(commands)
+            return answers
 
     def leap(seconds: float) -> set[str]:
         for index in race.indexes:  # their clocks have leapt, but that of the server cannot
             index.store._ahead -= 1000 * seconds
-        for number in client.zrange(key, 0, -1):
-            client.zincrby(key, -1000 * seconds, number)
-        moment = client.time()
-        over = client.zrangebyscore(key, 0, 1000 * moment[0] + moment[1] // 1000)
-        found = [client.lindex(address.prefix + b"d%d" % (int(n) // 128), int(n) % 128) for n in over]
+        found, moment = [], client.time()
+        for prefix in layout.prefixes:
+            for number, end in client.zrange(prefix + b"p", 0, -1, withscores=True):
+                end -= 1000 * seconds * (end > 0)
+                client.zadd(prefix + b"p", {number: end})
+                if end < 1000 * moment[0] + moment[1] // 1000:
+                    found.append(client.lindex(*layout.place(int(number))[1:]))
         return {*layout.unpack([value for value in found if value]).urls}
 
     race = Race(seed, lambda: RedisIndex(address, HEADER, server=Stepped(address)), leap)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,9 @@ from scrapy_neardup.index.pending import LeasedDocument, Leases, Reservation
 from scrapy_neardup.index.protocol import Found, Stored
 from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
 
-from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Generation, Probe, compared
+from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Probe, compared
 from .server import Address, Server
-from .store import BATCH, RETRY_SECONDS, Looked, Store, open_header
+from .store import BATCH, RETRY_SECONDS, Seen, Store, Write, open_header, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -69,8 +70,8 @@ class RedisIndex:
     ) -> None:
         self.address = address
         self.server = server or Server(address)
-        self.header = open_header(self.server, wanted, ignore, window=window, reset=reset)
-        self.store = Store(self.server, self.header, window)
+        self.header, prefixes = open_header(self.server, wanted, ignore, window=window, reset=reset)
+        self.store = Store(self.server, self.header, prefixes, window)
         self.leases = Leases(
             lease_seconds, lambda numbers: self.store.renew(numbers, lease_seconds), self.store.leases
         )
@@ -99,11 +100,13 @@ class RedisIndex:
             if filing is None:
                 return None
             replaced = self.store.fetch(sorted(filing.replaces))
-            call = self.store.filing(filing.document, looked, crowded, self.leases.seconds)
-            (number,) = self.store.run(call)
+            steps = self.store.filing(filing.document, looked, crowded, self.leases.seconds)
+            (number,) = self.store.run(steps)
             if number > 0:
                 return self._hold(number, filing.document, replaced)
             self._retries += 1
+            # Of two that met in several parts, each in one before the other, both have gone.
+            time.sleep(-number % 16 / 1000 if number < -1 else 0)
         raise IndexUnavailable(
             f"The index {self.address.shown} changes faster than a document can be filed: use fewer crawlers."
         )
@@ -121,7 +124,7 @@ class RedisIndex:
 
     def _look_up(
         self, document: Documents, lookups: Sequence[Lookup]
-    ) -> tuple[list[Met], set[tuple[int, int]], Looked]:
+    ) -> tuple[list[Met], set[tuple[int, int]], list[Seen]]:
         """Look up *document*, one row: return what each lookup has met.
 
         Returned besides: keys, with their families, that so many have that no more need to be filed.
@@ -150,43 +153,60 @@ class RedisIndex:
             found.append(part._replace(narrowed=not cut.isdisjoint(rows)))
         return found, crowded, looked
 
-    def _look(self, wanted: Sequence[tuple[int, int, int]], most: int) -> tuple[Matches, set[int], Looked]:
+    def _look(
+        self, wanted: Sequence[tuple[int, int, int]], most: int
+    ) -> tuple[Matches, set[int], list[Seen]]:
         """Read the buckets for families, keys and distances; of those of fingerprints the last *most* bytes.
 
         Returns what is met, by position of what was wanted, perhaps twice; and positions read only in part.
         """
-        store, prefix = self.store, self.address.prefix
+        store = self.store
         while True:
-            generations = store.generations
+            generations = parsed(known := store.known)
             probes = [
                 Probe(row, distance, generation, place)
                 for row, (family, key, distance) in enumerate(wanted)
                 for generation in generations
                 for place in store.layout.places(family, key, distance, generation)
             ]
-            names = {each.place.bucket for each in probes}
-            short, long = [*names - self._long], [*names & self._long]
-            (newest, known, oldest, *parts), *ends = store.read(
-                ("MGET", prefix + b"n", prefix + b"g", prefix + b"o", *short),
-                *(("GETRANGE", bucket, -most, -1) for bucket in long),
+            parts = {each.place.bucket: each.place.part for each in probes}
+            short, long = [*parts.keys() - self._long], [*parts.keys() & self._long]
+            by_part: list[list[bytes]] = [[] for _ in known]
+            for bucket in short:
+                by_part[parts[bucket]].append(bucket)
+            answers = store.read(
+                *(
+                    (part, (*command, *by_part[part]))
+                    for part, command in store.everywhere("MGET", b"n", b"g", b"o")
+                ),
+                *((parts[bucket], ("GETRANGE", bucket, -most, -1)) for bucket in long),
             )
-            if known:  # without any the next call of the script says why
-                store.generations = Generation.parse(known)
             # Another thread may have learned them since the names were made.
-            if store.generations == generations:
+            said = [each[1] for each in answers[: len(known)]]
+            if store.learn(said) and store.known == known:
                 break
-        data = dict(zip([*short, *long], [*parts, *ends], strict=True))
+        data = dict(zip(long, answers[len(known) :], strict=True))
+        for buckets, (_, _, _, *contents) in zip(by_part, answers, strict=False):
+            data |= zip(buckets, contents, strict=True)
         near = [each for each in probes if len(each.place.entry) == NEAR_BYTES - 4]
         equal = [each for each in probes if len(each.place.entry) == EQUAL_BYTES - 4]
         found = [(data[each.place.bucket] or b"")[-most:] for each in near]
         sizes = [*zip(near, map(len, found), strict=True)]
         self._long.update(each.place.bucket for each, size in sizes if size > LONG_BYTES)
-        since, equals = int(oldest or 0), [data[each.place.bucket] for each in equal]
+        since = [int(each[2] or 0) for each in answers[: len(known)]]
+        equals = [data[each.place.bucket] for each in equal]
         met = [compared(near, found, NEAR_BYTES, since), compared(equal, equals, EQUAL_BYTES, since)]
         # Nothing new comes into an earlier generation.
-        new = frozenset(each.place.bucket for each in probes if each.generation == generations[-1])
+        new: list[dict[bytes, bytes]] = [{} for _ in known]
+        for each in probes:
+            if each.generation == generations[-1]:
+                new[each.place.part][each.place.bucket] = (data[each.place.bucket] or b"")[-4:]
+        looked = [
+            Seen(generations_of, int(answer[0]), dict(sorted(buckets.items(), key=lambda item: not item[1])))
+            for generations_of, answer, buckets in zip(known, answers, new, strict=False)
+        ]
         cut = {each.row for each, size in sizes if size == most}
-        return _joined(met), cut, Looked(generations, int(newest), new)
+        return _joined(met), cut, looked
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
         """Return those documents that are there of what lookups have *met*."""
@@ -235,9 +255,9 @@ class RedisIndex:
     def discard(self, documents: Sequence[int]) -> None:
         self.flush()
         known = self.store.fetch(sorted(set(documents)))
-        calls = [self.store.removal(number, known.document(number)).call for number in known.numbers]
-        for start in range(0, len(calls), BATCH):
-            self.store.run(*calls[start : start + BATCH])
+        gone = [self.store.removal(number, known.document(number)) for number in known.numbers]
+        for start in range(0, len(gone), BATCH):
+            self.store.run(*gone[start : start + BATCH])
 
     def flush(self) -> None:
         self._require_open()
@@ -245,10 +265,13 @@ class RedisIndex:
 
     def documents(self) -> Iterator[tuple[NDArray[np.int64], Documents]]:
         """Yield the numbers (int64[n]) and contents of all documents that are confirmed, some at a time."""
-        groups = [int(each) for each in self.server.call("ZRANGE", self.address.prefix + b"t", 0, -1)]
-        for start in range(0, len(groups), BATCH // GROUP):
-            some = sorted(groups[start : start + BATCH // GROUP])
-            wanted = [number for group in some for number in range(group * GROUP, (group + 1) * GROUP)]
+        of_parts = self.store.read(*self.store.everywhere("ZRANGE", b"t", more=(0, -1)))
+        firsts = [
+            int(group) * GROUP * len(of_parts) + part for part, some in enumerate(of_parts) for group in some
+        ]
+        for start in range(0, len(firsts), BATCH // GROUP):
+            some = sorted(firsts[start : start + BATCH // GROUP])
+            wanted = sorted(first + place * len(of_parts) for first in some for place in range(GROUP))
             numbers, documents, leases = self.store.fetch(wanted)
             rows = np.flatnonzero(np.array([lease.confirmed for lease in leases], bool))
             yield np.array(numbers, np.int64)[rows], documents.take(rows)
@@ -258,12 +281,11 @@ class RedisIndex:
         stored = {}
         if not self._closing.is_set():
             self.store.drain()
-            prefix = self.address.prefix
-            stored = {
-                "documents": int(self.server.call("GET", prefix + b"count") or 0)
-                - self.server.call("ZCARD", prefix + b"p"),
-                "pending": self.server.call("ZCOUNT", prefix + b"p", self.store.now(), "+inf"),
-            }
+            of_parts = self.store.everywhere
+            counts = self.store.read(*of_parts("GET", b"count"), *of_parts("ZCARD", b"p"))
+            alive = self.store.read(*of_parts("ZCOUNT", b"p", more=(self.store.now(), "+inf")))
+            kept = sum(int(each or 0) for each in counts[: len(alive)]) - sum(counts[len(alive) :])
+            stored = {"documents": kept, "pending": sum(alive)}
         return stored | {
             "backlog": len(self.store.settled),
             "retries": self._retries,
@@ -295,9 +317,9 @@ class RedisIndex:
             if reservation.confirmed:
                 kept = document._replace(notes=[reservation.note])
                 gone = [store.removal(each, replaced.document(each)) for each in replaced.numbers]
-                store.settle(store.confirmation(number, kept), *gone)
+                store.settle(store.confirmation(number, kept), *map(Write, gone))
             else:
-                store.settle(store.removal(number, document))
+                store.settle(Write(store.removal(number, document)))
             self._own.pop(number, None)
             self.leases.held.discard(number)
 
@@ -338,6 +360,7 @@ def describe(index: RedisIndex) -> dict[str, Any]:
         "created": header.created,
         **{name: header.parameters.get(name) for name in ("scheme", "features", "extractor")},
         "tables": header.first_table[-1],
+        "parts": len(index.store.prefixes),
         "documents": gauges["documents"],
         "pending": gauges["pending"],
     }
@@ -352,10 +375,10 @@ def find_problems(index: RedisIndex) -> Iterator[str]:
             for row, number in enumerate(numbers.tolist())
             for place in store.layout.filed(documents.take(slice(row, row + 1)), store.generation_of(number))
         ]
-        buckets = list(dict.fromkeys(place.bucket for _, place in places))
-        (parts,) = store.read(("MGET", *buckets)) if buckets else ((),)
+        buckets = {place.bucket: place.part for _, place in places}
+        parts = store.read(*((part, ("GET", bucket)) for bucket, part in buckets.items()))
         contents = dict(zip(buckets, parts, strict=True))
-        for number, (name, entry, _) in places:
+        for number, (name, entry, *_) in places:
             data, width = contents[name] or b"", len(entry) + 4
             filed = [data[at : at + width] for at in range(0, len(data), width)]
             if len(data) % width:

@@ -8,10 +8,15 @@ by few bits of a key. The crawler compares the entries.
 So that no bucket grows with the index, documents that follow one another are a generation, with buckets of
 its own: the first 1,048,576, then some 16 times as many, and so on, with names of 4 bits more each.
 
-All names of keys begin with the prefix of the index. ``header`` is what it was made with, ``id`` its
-identity, ``n`` the last number given, ``count`` how many documents there are, ``g`` the generations
-(``start:bits more``), ``o`` the first number that is not too old, ``p`` pending documents by the end of
-their leases in milliseconds of the server's clock. ``b`` + table + generation + bits is a bucket, ``d`` +
+An index may have several parts, each in another slot of a cluster. A part has some tables of fingerprints
+as a whole, so that all who may meet in one come by the same part; of the keys that have to be equal a range
+of hashes; and documents, whose numbers are that of the part modulo how many there are.
+
+All names of keys begin with the prefix of their part. ``header`` is what the index was made with, ``id`` its
+identity, ``n`` a clock: no number filed in this part is higher, and it goes on whenever one is filed;
+``count`` how many documents there are, ``g`` the generations (``start:bits more``), ``o`` the first number
+that is not too old, ``p`` pending documents by the end of their leases in milliseconds of the clock of the
+first part's server, 0 for one that is being removed. ``b`` + table + generation + bits is a bucket, ``d`` +
 upper bits of a number a list of documents by the lower bits; ``t`` has these groups by when each was begun.
 """
 
@@ -91,6 +96,8 @@ class Place(NamedTuple):
     entry: bytes
     #: In how many bits the bucket's keys differ from the key that is looked up, in those that entries lack.
     flipped: int = 0
+    #: The part of the index that has the bucket.
+    part: int = 0
 
 
 class Probe(NamedTuple):
@@ -105,15 +112,15 @@ class Probe(NamedTuple):
 
 
 class Layout:
-    """Packs keys and documents of an index with *header* whose keys begin with *prefix*.
+    """Packs keys and documents of an index with *header*, whose parts' keys begin with *prefixes*.
 
     A document is packed as its keys, then URL and record, deflated, then the note. What is deflated may refer
     to the keys, one of which the record repeats, and to common parts of URLs.
     """
 
-    def __init__(self, header: Header, prefix: bytes) -> None:
+    def __init__(self, header: Header, prefixes: Sequence[bytes]) -> None:
         self._header = header
-        self._prefix = prefix
+        self.prefixes = prefixes
         #: No documents: with most pages nothing is met.
         self._none = Documents(np.empty((header.keys, 0), np.uint64), np.empty(0, header.dtype), [], [])
         #: What `places` returns is remembered: where something is filed it has just been looked up.
@@ -143,15 +150,17 @@ class Layout:
             # The same key of another family lies elsewhere.
             spread, bits = (key ^ family << 56) * _SPREAD & _ALL, EQUAL_BITS + generation.more
             tag = (spread >> 48 - bits & 0xFFFF).to_bytes(2, "little")
-            return (Place(self._bucket(_EQUAL_TABLE, generation, spread >> 64 - bits), tag),)
+            part = spread * len(self.prefixes) >> 64
+            return (Place(self._bucket(part, _EQUAL_TABLE, generation, spread >> 64 - bits), tag, 0, part),)
         bits = min(NEAR_BITS + generation.more, *tables.prefix_bits)
         # A bit of the prefix may differ: those that an entry lacks are in the name. Several flips may lead to
         # the same bucket.
         places = (
             Place(
-                self._bucket(table, generation, (permuted ^ flip) >> 64 - bits),
+                self._bucket(table % len(self.prefixes), table, generation, (permuted ^ flip) >> 64 - bits),
                 (permuted % 2**REST_BITS).to_bytes(7, "little"),
                 (flip >> REST_BITS).bit_count(),
+                table % len(self.prefixes),
             )
             for table, (permuted, flips) in enumerate(
                 zip(tables.permute(key), tables.flips(distance), strict=True), first
@@ -160,9 +169,18 @@ class Layout:
         )
         return tuple(dict.fromkeys(places))
 
-    def _bucket(self, table: int, generation: Generation, bits: int) -> bytes:
+    def _bucket(self, part: int, table: int, generation: Generation, bits: int) -> bytes:
         name = table << 64 | (generation.start & 0xFFFFFFFF) << 32 | bits
-        return self._prefix + b"b" + name.to_bytes(10, "big")
+        return self.prefixes[part] + b"b" + name.to_bytes(10, "big")
+
+    def home(self, document: Documents) -> int:
+        """Return the part that gives *document*, one row, its number: that of copies in flight, too."""
+        return (int(document.keys[0, 0]) * _SPREAD & _ALL) * len(self.prefixes) >> 64
+
+    def place(self, number: int) -> tuple[int, bytes, int]:
+        """Return the part that has a document, its group, and its place in it."""
+        count, part = divmod(number, len(self.prefixes))
+        return part, self.prefixes[part] + b"d%d" % (count // GROUP), count % GROUP
 
     def pack(self, document: Documents) -> bytes:
         """Pack one document, one row."""
@@ -202,11 +220,11 @@ class Layout:
 
 
 def compared(
-    probes: Sequence[Probe], contents: Sequence[bytes | None], width: int, since: int = 0
+    probes: Sequence[Probe], contents: Sequence[bytes | None], width: int, since: Sequence[int] = (0,)
 ) -> Matches:
     """Compare *probes* with the entries of *width* bytes in the *contents* of their buckets, one each.
 
-    Returns positions, numbers from *since* on, and distances. Raises `IndexCorrupted`.
+    Returns positions, numbers, and distances, of each part from a number *since* on. Raises `IndexCorrupted`.
     """
     full = [(*probe, data) for probe, data in zip(probes, contents, strict=True) if data]
     if not full:
@@ -232,7 +250,7 @@ def compared(
     numbers = start + (low - start & 0xFFFFFFFF)
     apart = bits[near] + (np.array(distances) - within)[probe].astype(np.uint8)
     met = Matches(np.array(rows)[probe], numbers, apart)
-    return met.take(numbers >= since)
+    return met.take(numbers >= np.array(since)[numbers % len(since)])
 
 
 def damaged(what: str) -> IndexCorrupted:

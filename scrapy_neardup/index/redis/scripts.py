@@ -13,18 +13,20 @@ if TYPE_CHECKING:
 
 
 class Call(NamedTuple):
-    """One step with its keys and its arguments."""
+    """One step in a part of the index, with its keys and its arguments."""
 
+    part: int
     step: str
     keys: Sequence[bytes]
     arguments: Sequence[bytes | str | int]
 
 
-def packed(identity: str, prefix: bytes, calls: Sequence[Call]) -> list[bytes | str | int]:
-    """Return the number of keys, the keys and the arguments of a run that makes *calls*."""
-    keys = [prefix + b"id"]
-    arguments: list[bytes | str | int] = [identity, prefix]
-    for step, more, of_step in calls:
+def packed(identity: str, prefixes: Sequence[bytes], calls: Sequence[Call]) -> list[bytes | str | int]:
+    """Return the number of keys, the keys and the arguments of a run that makes *calls*, all in one part."""
+    part = calls[0].part
+    keys = [prefixes[part] + b"id"]
+    arguments: list[bytes | str | int] = [identity, prefixes[part], len(prefixes), part]
+    for _, step, more, of_step in calls:
         keys += more
         arguments += (step, len(more), len(of_step), *of_step)
     return [len(keys), *keys, *arguments]
@@ -33,7 +35,7 @@ def packed(identity: str, prefix: bytes, calls: Sequence[Call]) -> list[bytes | 
 #: Refuses another index than the one meant. A step is told behind which of all keys and arguments its own
 #: stand, and how many these are.
 _BEGIN = """
-local prefix, step = ARGV[2], {}
+local prefix, parts, part, step = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), {}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   return redis.error_reply('NEARDUPGONE the index is not there, or another one is')
 end
@@ -49,9 +51,10 @@ end
 
 #: File a document unless others that it may have met were filed since it was looked up. Arguments: its
 #: value; when its lease ends, 0 if it has none; the time, and the window, all in milliseconds; the
-#: generations as they are known; the last number that was given when it was looked up, 0 if it was not; for
-#: each of the first buckets of the keys an entry but for its number. In the other buckets it was looked up
-#: only. Returns its number, 0 if there are others, -1 if another generation has begun.
+#: generations and the clock of the part when it was looked up; its number, 0 if this part is to give it one;
+#: a number that this has to exceed; the last 4 bytes of each of the first buckets of the keys, in which it
+#: was looked up, and of which those without any come last; for each other bucket an entry but for its number.
+#: Returns its number, 0 if there are others, -1 if another generation has begun.
 _FILE = """
 -- Forget the groups of documents that were all filed before a time.
 local function expire(before)
@@ -62,10 +65,10 @@ local function expire(before)
     local gone = redis.call('LLEN', group) - redis.call('LREM', group, 0, '')
     redis.call('UNLINK', group)
     redis.call('DECRBY', prefix .. 'count', gone)
-    for slot = 0, 127 do numbers[slot + 1] = text(groups[1] * 128 + slot) end
+    for slot = 0, 127 do numbers[slot + 1] = text((groups[1] * 128 + slot) * parts + part) end
     redis.call('ZREM', prefix .. 'p', unpack(numbers))
     redis.call('ZREM', prefix .. 't', groups[1])
-    first = groups[3] * 128
+    first = groups[3] * 128 * parts
     groups = redis.call('ZRANGE', prefix .. 't', 0, 1, 'WITHSCORES')
   end
   if not first then return end
@@ -78,44 +81,71 @@ local function expire(before)
   redis.call('MSET', prefix .. 'o', text(first), prefix .. 'g', known)
 end
 
+-- Begin a generation: what this part files from now on is of it.
+local function begin(start, more, last)
+  redis.call('MSET', prefix .. 'n', text(math.max(start - 1, last)),
+    prefix .. 'g', redis.call('GET', prefix .. 'g') .. ' ' .. text(start) .. ':' .. more)
+end
+
 -- Begin another generation after a number if the last of those that are 'known' has as many documents as its
--- buckets are made for, or twice as many as are left.
+-- buckets are made for, or twice as many as are left. Numbers of several parts have gaps, and other parts
+-- may have given higher ones already.
 local function grow(known, number, count)
   local start, more = string.match(known, '(%d+):(%d+)$')
-  if number + 1 - start < math.min(262144 * 2 ^ more, math.max(262144, 2 * count)) then return end
+  local filed, most = (number + 1 - start) * 2 / (parts + 1), math.max(262144, 2 * count * parts)
+  -- Of a number the last 32 bits are kept.
+  if filed < math.min(262144 * 2 ^ more, most) and number - start < 2 ^ 31 then return end
   more = 2
-  while 262144 * 2 ^ more <= count do more = more + 4 end
-  redis.call('APPEND', prefix .. 'g', ' ' .. text(number + 1) .. ':' .. more)
+  while 262144 * 2 ^ more <= count * parts do more = more + 4 end
+  begin(number + 1 + 65536 * math.min(parts - 1, 1), more, number)
+end
+
+function step.begin(key, keys, at)
+  local last = string.match(redis.call('GET', prefix .. 'g'), '(%d+):%d+$')
+  local start, more = tonumber(ARGV[at + 1]), ARGV[at + 2]
+  if tonumber(last) < start then begin(start, more, tonumber(redis.call('GET', prefix .. 'n'))) end
+  return 1
 end
 
 function step.file(key, keys, at, args)
-  local value, ends, now, window, known, newest = unpack(ARGV, at + 1, at + 6)
+  local value, ends, now, window, known, since, number, after, lasts = unpack(ARGV, at + 1, at + 9)
   local state = redis.call('MGET', prefix .. 'n', prefix .. 'g')
-  local since, last = tonumber(newest), tonumber(state[1])
+  local last, first = tonumber(state[1]), keys - args + 9
   if state[2] ~= known then return -1 end
-  if last < since then return 0 end  -- a replica has taken over, and may have others instead
-  for each = key + 1, last > since and since > 0 and key + keys or 0 do
-    local newest = redis.call('GETRANGE', KEYS[each], -4, -1)
-    if #newest == 4 and (struct.unpack('<I4', newest) - since - 1) % 4294967296 < 2147483648 then return 0 end
+  if last < tonumber(since) then return 0 end  -- a replica has taken over, and may have others instead
+  for each = 1, last > tonumber(since) and first or 0 do
+    local newest = redis.call('GETRANGE', KEYS[key + each], -4, -1)
+    if newest ~= string.sub(lasts, 4 * each - 3, 4 * each) then return 0 end
   end
-  local number, slot = last + 1, (last + 1) % 128
-  local named, group = text(number), text((number - slot) / 128)
+  local gives, count = number == '0', 0
+  number = tonumber(number)
+  if gives then
+    number = math.max(last, tonumber(after)) + 1
+    number = number + (part - number) % parts
+  end
+  local place, named = (number - part) / parts, text(number)
+  local slot = place % 128
+  local group = text((place - slot) / 128)
   local documents, low = prefix .. 'd' .. group, struct.pack('<I4', number % 4294967296)
   -- Documents are kept in lists: these have less room for a length than a server for a key.
-  local filed = redis.call('LLEN', documents)
+  local filed = gives and redis.call('LLEN', documents) or 0
   if filed > slot then error('the documents are not numbered as they are filed') end
-  redis.call('INCR', prefix .. 'n')
-  local count = redis.call('INCR', prefix .. 'count')
-  if filed == 0 then redis.call('ZADD', prefix .. 't', 'NX', now, group) end
-  for each = filed + 1, slot do redis.call('RPUSH', documents, '') end
-  redis.call('RPUSH', documents, value)
-  if ends ~= '0' then redis.call('ZADD', prefix .. 'p', ends, named) end
-  for each = 1, args - 6 do
-    redis.call('APPEND', KEYS[key + each], ARGV[at + 6 + each] .. low)
-    if window ~= '0' then redis.call('PEXPIRE', KEYS[key + each], window) end
+  redis.call('SET', prefix .. 'n', gives and named or text(math.max(last + 1, number)))
+  if gives then
+    count = redis.call('INCR', prefix .. 'count')
+    if filed == 0 then redis.call('ZADD', prefix .. 't', 'NX', now, group) end
+    for each = filed + 1, slot do redis.call('RPUSH', documents, '') end
+    redis.call('RPUSH', documents, value)
+    if ends ~= '0' then redis.call('ZADD', prefix .. 'p', ends, named) end
   end
-  grow(known, number, count)
-  if window ~= '0' then expire(now - window) end
+  for each = 1, args - 9 do
+    redis.call('APPEND', KEYS[key + first + each], ARGV[at + 9 + each] .. low)
+    if window ~= '0' then redis.call('PEXPIRE', KEYS[key + first + each], window) end
+  end
+  if gives then
+    grow(known, number, count)
+    if window ~= '0' then expire(now - window) end
+  end
   return number
 end
 """
@@ -127,6 +157,7 @@ _CONFIRM = """
 function step.confirm(key, keys, at)
   local group, number, slot, start, other = KEYS[key + 1], unpack(ARGV, at + 1, at + 4)
   if not is_there(group, slot, start) then return 0 end
+  if parts > 1 and redis.call('ZSCORE', prefix .. 'p', number) == '0' then return 0 end
   redis.call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
   if other ~= '' then redis.call('LSET', group, slot, other) end
   return 1
@@ -135,7 +166,8 @@ end
 
 #: Remove a document and its entries. The keys are its group and the buckets. Arguments: its number, its place
 #: in the group, how its value begins, the time if only a lease that has run out by then lets it go, else 0;
-#: then the entry in each bucket.
+#: whether it is only to lapse; then the entry in each bucket. ``take_out`` takes the entries of another
+#: part's document out of the buckets, which are its keys.
 _REMOVE = """
 local function take_out(bucket, entry)
   local old = redis.call('GET', bucket)
@@ -146,22 +178,31 @@ local function take_out(bucket, entry)
   if new == '' then redis.call('DEL', bucket) else redis.call('SET', bucket, new, 'KEEPTTL') end
 end
 
+function step.take_out(key, keys, at)
+  for each = 1, keys do take_out(KEYS[key + each], ARGV[at + each]) end
+  return 1
+end
+
 function step.remove(key, keys, at)
-  local group, number, slot, start, now = KEYS[key + 1], unpack(ARGV, at + 1, at + 4)
+  local group, number, slot, start, now, lapses = KEYS[key + 1], unpack(ARGV, at + 1, at + 5)
   if not is_there(group, slot, start) then return 0 end
   local ends = redis.call('ZSCORE', prefix .. 'p', number)
   if now ~= '0' and (not ends or tonumber(ends) > tonumber(now)) then return 0 end
   redis.call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
+  if lapses == '1' then
+    redis.call('ZADD', prefix .. 'p', 0, number)
+    return 1
+  end
   redis.call('LSET', group, slot, '')
   redis.call('DECR', prefix .. 'count')
-  for each = 1, keys - 1 do take_out(KEYS[key + 1 + each], ARGV[at + 4 + each]) end
+  for each = 1, keys - 1 do take_out(KEYS[key + 1 + each], ARGV[at + 5 + each]) end
   return 1
 end
 """
 
 #: Does each of the steps. Returns the answer of each; an error is that of one step alone.
 _END = """
-local answers, key, at = {}, 1, 2
+local answers, key, at = {}, 1, 4
 while at < #ARGV do
   local name, keys, args = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local done, answer = pcall(step[name], key, keys, at + 3, args)

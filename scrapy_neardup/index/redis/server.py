@@ -6,6 +6,9 @@ import logging
 import re
 import threading
 import time
+from binascii import crc_hqx
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     Command = tuple[bytes | str | int, ...]
+    #: Commands for the keys with a prefix.
+    Batch = tuple[bytes, Sequence[Command]]
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +48,13 @@ FAILURES, FIRST_PAUSE, LAST_PAUSE = 3, 1.0, 15.0
 GONE = "NEARDUPGONE"
 #: The oldest server that has what is used here.
 OLDEST = (6, 2)
+
+#: What the client library raises.
+ERRORS = (RedisError, RedisClusterException, OSError)
+#: Nodes of a cluster that are asked at a time.
+MOST_NODES = 8
+#: Slots of a cluster, how far from the middle of its share of them a part may lie, and parts of an index.
+SLOTS, ASIDE, MOST_PARTS = 1 << 14, 64, 64
 
 #: What a URL may say of TLS, for the client library, and who asks Sentinels, if they want to know.
 _TLS = {"ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile"}
@@ -67,11 +79,27 @@ class Address(NamedTuple):
     service: str = ""
     #: ``username`` and ``password`` for the Sentinels themselves, as far as they have any.
     login: Mapping[str, str] = {}
+    #: How many parts a new index has, each in another slot of a cluster; 0: one, unless it is there.
+    parts: int = 0
 
     @property
     def prefix(self) -> bytes:
-        """What all keys of the index begin with. The braces keep them together in a cluster."""
+        """What the keys of the first part begin with. The braces keep them together in a cluster."""
         return b"neardup:{%s}:" % self.name.encode()
+
+    def prefixes(self, parts: int) -> list[bytes]:
+        """Return what the keys of each of some *parts* begin with.
+
+        They lie in the middle of equal shares of the slots, but for the first, since nodes have equal shares.
+        """
+        found = [self.prefix]
+        for part in range(1, parts):
+            # The share of the first part is not always the first one.
+            share = (slot_of(self.prefix) * parts // SLOTS + part) % parts
+            middle = (2 * share + 1) * SLOTS // (2 * parts)
+            names = (b"neardup:{%s/%d.%d}:" % (self.name.encode(), part, each) for each in count())
+            found.append(next(name for name in names if abs(slot_of(name) - middle) < ASIDE))
+        return found
 
     @classmethod
     def parse(cls, url: str) -> Address:
@@ -84,7 +112,7 @@ class Address(NamedTuple):
         said = dict(parse_qsl(query, keep_blank_values=True))
         asks = {name.removeprefix("sentinel_"): said.pop(name) for name in sorted(_LOGIN & {*said})}
         shown = _joined(before, places, path, said)
-        name = said.pop("name", "default")
+        name, divided = said.pop("name", "default"), said.pop("parts", "0")
         service, _, database = path[1:].partition("/") if kind == "sentinel" else ("", "", path[1:])
         if scheme == "unix":
             database = said.get("db", "0") if database else "none"
@@ -99,6 +127,8 @@ class Address(NamedTuple):
             or scheme not in _OPTIONS
             or not re.fullmatch(r"[A-Za-z0-9_.:-]{1,64}", name)
             or fragment
+            or not re.fullmatch("[0-9]{1,2}", divided)
+            or int(divided) > MOST_PARTS
             or (asks and kind != "sentinel")
             or (len(hosts) > 1 and not kind)
             or (kind == "sentinel" and not service)
@@ -111,9 +141,14 @@ class Address(NamedTuple):
                 "most 64 letters, digits and the signs _ . : -"
             )
         if not kind:
-            return cls(_joined(scheme, authority, path, said), name, shown)
+            return cls(_joined(scheme, authority, path, said), name, shown, parts=int(divided))
         path = f"/{database or 0}" if service else ""
-        return cls(_joined(scheme, login + at, path, said), name, shown, hosts, service, asks)
+        return cls(_joined(scheme, login + at, path, said), name, shown, hosts, service, asks, int(divided))
+
+
+def slot_of(prefix: bytes) -> int:
+    """Return the slot of a cluster that has the keys with a *prefix*."""
+    return crc_hqx(prefix[prefix.index(b"{") + 1 : prefix.index(b"}")], 0) % SLOTS
 
 
 def _joined(scheme: str, host: str, path: str, options: Mapping[str, str]) -> str:
@@ -126,7 +161,7 @@ class IndexGone(IndexUnavailable):
 
 
 class Server:
-    """Commands for the server at *address*, or the node of a cluster that has the index; from any thread."""
+    """Commands for the server at *address*, or for nodes of a cluster; from any thread."""
 
     def __init__(
         self, address: Address, *, answer_seconds: float = ANSWER_SECONDS, first_pause: float = FIRST_PAUSE
@@ -136,7 +171,7 @@ class Server:
         self._backoff = ExponentialBackoff(LAST_PAUSE, first_pause)
         #: Made with the first command: a cluster is asked at once who has what.
         self._connected: redis.Redis | RedisCluster | None = None
-        self._lock = threading.Lock()
+        self._lock, self._pool = threading.Lock(), ThreadPoolExecutor(MOST_NODES)
         self._failures = 0
         #: When the server is asked again, by `time.monotonic`.
         self._closed_until = 0.0
@@ -147,27 +182,27 @@ class Server:
         #: Calls that failed, and calls that were not made because others had failed.
         self.failed = self.skipped = 0
 
-    def call(self, *command: bytes | str | int) -> Any:
-        """Send one *command*; return its answer."""
-        (answer,) = self.send([command])
+    def call(self, *command: bytes | str | int, prefix: bytes = b"") -> Any:
+        """Send one *command* to where the keys with a *prefix* are, or the first part; return its answer."""
+        ((answer,),) = self.send([(prefix or self.address.prefix, [command])])
         if isinstance(answer, IndexUnavailable):
             raise answer
         return answer
 
-    def send(self, commands: Sequence[Command]) -> list[Any]:
-        """Send *commands* at once; return the answer, or an `IndexUnavailable`, of each and in each."""
+    def send(self, batches: Sequence[Batch]) -> list[list[Any]]:
+        """Send some *batches* at once; return the answer, or an `IndexUnavailable`, of each and in each."""
         if self._failures >= FAILURES and time.monotonic() < self._closed_until and not self.anyway:
             self.skipped += 1
             away = f"The index {self.address.shown} does not answer; it is tried again soon."
-            return [IndexUnavailable(away)] * len(commands)
+            return [[IndexUnavailable(away)] * len(commands) for _, commands in batches]
         before = self.failed
         try:
-            answers = [self._readable(each) for each in self._execute(commands)]
-        except (RedisError, RedisClusterException, OSError) as error:
+            answers = [[self._readable(each) for each in batch] for batch in self._execute(batches)]
+        except ERRORS as error:
             self._leave_cluster()
-            answers = [self._failed(error)] * len(commands)
+            answers = [[self._failed(error)] * len(commands) for _, commands in batches]
         # A server that has lost the index is there: it is given it again at once.
-        if any(not isinstance(each, IndexUnavailable) or isinstance(each, IndexGone) for each in answers):
+        if all(not all(type(each) is IndexUnavailable for each in batch) for batch in answers):
             self._failures = 0
         else:
             self._failures += 1
@@ -181,39 +216,66 @@ class Server:
 
     def close(self) -> None:
         """Close the connections."""
+        self._pool.shutdown()
         if self._connected is not None:
             self._connected.close()
 
-    def _execute(self, commands: Sequence[Command]) -> list[Any]:
-        answers: list[Any] = []
+    def _execute(self, batches: Sequence[Batch]) -> list[list[Any]]:
+        """Send *batches*, to all nodes at a time; return the answers, or errors."""
+        commands = [(prefix, command) for prefix, some in batches for command in some]
+        answers: list[Any] = [None] * len(commands)
+        rows = [*range(len(commands))]
         for _ in range(3):
-            pipeline = self._client().pipeline(transaction=False)
-            for command in commands:
-                pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
-            answers = pipeline.execute(raise_on_error=False)
-            kinds = {*map(type, answers)}
-            if NoScriptError in kinds and commands[0][0] == "EVALSHA":
-                # The server is new, or has forgotten its scripts.
-                commands = [("EVAL", SCRIPT, *commands[0][2:]), *commands[1:]]
-            # A replica has taken over, or the slot was given to another node.
-            elif MovedError not in kinds or not self._leave_cluster():
+            nodes: dict[redis.Redis, list[int]] = {}
+            for row in rows:
+                nodes.setdefault(self._client(commands[row][0]), []).append(row)
+            asked = [(client, [commands[row][1] for row in mine]) for client, mine in nodes.items()]
+            got = map(self._pipelined, asked) if len(asked) == 1 else self._pool.map(self._pipelined, asked)
+            for mine, of_node in zip(nodes.values(), got, strict=True):
+                for row, answer in zip(mine, of_node, strict=True):
+                    answers[row] = answer
+            kinds = {type(answers[row]) for row in rows}
+            # A node is away, a replica has taken over, or the slot was given to another node.
+            moved = not kinds.isdisjoint((IndexUnavailable, MovedError)) and self._leave_cluster()
+            # A server is new, or has forgotten its scripts. What reads has to come after these.
+            new = {row for row in rows if type(answers[row]) is NoScriptError}
+            for row in new:
+                prefix, command = commands[row]
+                commands[row] = prefix, ("EVAL", SCRIPT, *command[2:])
+            reads = {row for row in rows if new and commands[row][1][0] not in ("EVAL", "EVALSHA")}
+            again = new | reads | {row for row in rows if moved and type(answers[row]) is MovedError}
+            if not again:
                 break
-        return answers
+            rows = sorted(again)
+        each = iter(answers)
+        return [[*islice(each, len(some))] for _, some in batches]
+
+    def _pipelined(self, asked: tuple[redis.Redis, Sequence[Command]]) -> list[Any]:
+        """Send commands to one server; return the answers, or errors."""
+        client, commands = asked
+        pipeline = client.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)  # type: ignore[no-untyped-call]
+        try:
+            return pipeline.execute(raise_on_error=False)
+        except ERRORS as error:
+            return [self._failed(error)] * len(commands)
 
     def _readable(self, answer: Any) -> Any:
         """Return an *answer* in which errors are an `IndexUnavailable` each."""
         if isinstance(answer, list):
             return [self._readable(each) for each in answer]
-        return self._failed(answer) if isinstance(answer, Exception) else answer
+        is_new = isinstance(answer, Exception) and not isinstance(answer, IndexUnavailable)
+        return self._failed(answer) if is_new else answer
 
-    def _client(self) -> redis.Redis:
-        """Return the client of the server, or of the node of a cluster that has the index."""
+    def _client(self, prefix: bytes) -> redis.Redis:
+        """Return the client of the server, or of the node of a cluster that has the keys with a *prefix*."""
         with self._lock:
             if self._connected is None:
                 self._connected = _connect(self.address, self._answer_seconds)
             if not isinstance(self._connected, RedisCluster):
                 return self._connected
-            node = self._connected.get_node_from_key(self.address.prefix)  # type: ignore[no-untyped-call]
+            node = self._connected.get_node_from_key(prefix)  # type: ignore[no-untyped-call]
             # Its own `execute_command` would go along with a slot that is being moved, where a script has
             # only some of the keys.
             return self._connected.get_redis_connection(node)
@@ -290,9 +352,10 @@ def _remedy(error: BaseException) -> str:
     return next((remedy for signs, remedy in _REMEDIES.items() if re.search(signs, said)), otherwise)
 
 
-def require_fit(server: Server, window: float) -> None:
+def require_fit(server: Server, window: float, prefix: bytes = b"") -> None:
     """Raise `ConfigurationError` for a server that is too old, or that may drop keys of the index."""
-    info, shown = server.call("INFO", "server") | server.call("INFO", "memory"), server.address.shown
+    parts = [server.call("INFO", part, prefix=prefix) for part in ("server", "memory")]
+    info, shown = parts[0] | parts[1], server.address.shown
     version = str(info.get("redis_version"))
     if tuple(int(part) for part in re.findall(r"\d{1,9}", version)[:2]) < OLDEST:
         raise ConfigurationError(f"{shown} runs Redis {version}: use 6.2 or newer.")

@@ -6,29 +6,37 @@ import json
 import threading
 import time
 from collections import deque
+from collections.abc import Generator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.pending import Lease
 
-from .layout import FIRST_MORE, GROUP, VERSION, Generation, Layout
+from .layout import FIRST_MORE, VERSION, Generation, Layout
 from .scripts import DIGEST, Call, packed
 from .server import IndexGone, require_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping
 
     from scrapy_neardup.index.protocol import Documents
 
     from .server import Command, Server
 
+    #: A command for a part.
+    Read = tuple[int, Command]
+
 #: Documents sent or asked for at a time.
 BATCH = 512
 #: Steps in one run of the script: the server does nothing else meanwhile.
 STEPS = 16
+#: Seconds after which a document lapses that was not filed in all parts.
+FILING_SECONDS = 60.0
 #: Seconds until a failed write is tried again.
 RETRY_SECONDS = 1.0
 #: Seconds until the server is asked again what time it is.
@@ -48,28 +56,38 @@ class Replaced(IndexUnavailable):
 
 def open_header(
     server: Server, wanted: Header | None, ignore: Collection[str], *, window: float, reset: bool
-) -> Header:
-    """Return the header of the index; a new one gets the header *wanted*. Raises what `open_index` does."""
+) -> tuple[Header, list[bytes]]:
+    """Return the header of the index, and what the keys of its parts begin with.
+
+    A new one gets the header *wanted*. Raises what `open_index` does.
+    """
+    address = server.address
     require_fit(server, window)
     if reset:
         _erase(server)
-    header = read_header(server)
+    # If the first part was lost, others know.
+    known = (read_header(server, prefix) for prefix in address.prefixes(address.parts or 1))
+    header, parts = next(filter(None, known), (wanted, address.parts or 1))
     if header is None:
-        if wanted is None:
-            raise IndexUnavailable(f"There is no index in {server.address.shown}: name one that is there.")
-        header = write_header(server, wanted)
+        raise IndexUnavailable(f"There is no index in {address.shown}: name one that is there.")
+    first = _first_number(server)
+    header, parts = make_part(server, header, address.prefix, parts, first)
+    for prefix in address.prefixes(parts)[1:]:
+        require_fit(server, window, prefix)
+        if make_part(server, header, prefix, parts, first)[0].uuid != header.uuid:
+            raise IndexCorrupted(f"Parts of another index are in {address.shown}: {_ANEW}")
     if wanted is not None:
-        header.require(wanted, server.address.shown, ignore)
-    return header
+        header.require(wanted, address.shown, ignore)
+    return header, address.prefixes(parts)
 
 
-def read_header(server: Server) -> Header | None:
-    """Return the header of the index, None if there is no index."""
-    data, shown = server.call("GET", server.address.prefix + b"header"), server.address.shown
+def read_header(server: Server, prefix: bytes) -> tuple[Header, int] | None:
+    """Return the header that a part has and how many parts there are, None if there is no index."""
+    data, shown = server.call("GET", prefix + b"header", prefix=prefix), server.address.shown
     if data is None:
         return None
     try:
-        version, header = json.loads(data)
+        version, header, *parts = json.loads(data)
         text = json.dumps(header).encode()
     except (ValueError, TypeError, RecursionError) as error:
         raise IndexCorrupted(
@@ -80,47 +98,74 @@ def read_header(server: Server) -> Header | None:
             f"The index in {shown} has the layout {version}, this version of scrapy-neardup knows {VERSION}: "
             f"use the version that made it, {_ANEW}"
         )
-    return Header.from_json(text)
+    return Header.from_json(text), int(parts[0]) if parts else 1
 
 
-def write_header(server: Server, header: Header, after: int = 0) -> Header:
-    """Make an index with *header*, unless somebody was faster; return the header that it has now."""
-    prefix = server.address.prefix
-    # The clock runs ahead of all numbers given: no server is given a million documents in a second.
-    seconds, microseconds = server.call("TIME")
-    first = max(seconds * 1_000_000 + microseconds, after)
-    data = json.dumps([VERSION, json.loads(header.to_json())])
+def make_part(server: Server, header: Header, prefix: bytes, parts: int, first: int) -> tuple[Header, int]:
+    """Make a part of an index with *header* that begins with a number, unless it is there.
+
+    Returns what `read_header` does then: somebody else may have been faster.
+    """
+    if there := read_header(server, prefix):
+        return there
+    data = json.dumps([VERSION, json.loads(header.to_json()), *[parts] * (parts > 1)])
     values: list[bytes | str | int] = [prefix + b"header", data, prefix + b"id", header.uuid]
-    if server.call("MSETNX", *values, prefix + b"n", first - 1, prefix + b"g", f"{first}:{FIRST_MORE}"):
-        return header
-    stored = read_header(server)
-    if stored is None:
-        raise IndexCorrupted(f"The index in {server.address.shown} has lost its header: {_ANEW}")
-    return stored
+    values += [prefix + b"n", first - 1, prefix + b"g", f"{first}:{FIRST_MORE}"]
+    if server.call("MSETNX", *values, prefix=prefix):
+        return header, parts
+    if there := read_header(server, prefix):
+        return there
+    raise IndexCorrupted(f"The index in {server.address.shown} has lost its header: {_ANEW}")
+
+
+def _first_number(server: Server, after: int = 0) -> int:
+    """Return a number beyond all given, and *after*: no server is given a million documents in a second."""
+    seconds, microseconds = server.call("TIME")
+    return max(int(seconds) * 1_000_000 + int(microseconds), after)
 
 
 def _erase(server: Server) -> None:
     """Delete all keys of the index: first those that others know it by."""
-    prefix = server.address.prefix
-    server.call("DEL", prefix + b"id", prefix + b"header", prefix + b"n", prefix + b"g")
-    cursor = 0
-    while True:
-        # A name has none of the signs that patterns have, and the braces are none.
-        cursor, keys = server.call("SCAN", cursor, "MATCH", prefix + b"*", "COUNT", 1000)
-        if keys:
-            server.call("UNLINK", *keys)
-        if not cursor:
-            return
+    address, parts = server.address, server.address.parts or 1
+    with suppress(IndexUnavailable, IndexMismatch):  # what cannot be read has as many as the URL says
+        parts = max(parts, (read_header(server, address.prefix) or (None, 1))[1])
+    for prefix in address.prefixes(parts):
+        names = (prefix + name for name in (b"id", b"header", b"n", b"g"))
+        server.call("DEL", *names, prefix=prefix)
+    for prefix in address.prefixes(parts):
+        cursor = 0
+        while True:
+            # A name has none of the signs that patterns have, and the braces are none.
+            cursor, keys = server.call("SCAN", cursor, "MATCH", prefix + b"*", "COUNT", 1000, prefix=prefix)
+            if keys:
+                server.call("UNLINK", *keys, prefix=prefix)
+            if not cursor:
+                break
 
 
-class Write(NamedTuple):
-    """A call that settles a document. It may be made twice."""
+Steps = Generator[Sequence[Call], list[Any], Any]
 
-    call: Call
-    #: The document that is to be kept, one row; None if it goes.
-    kept: Documents | None = None
-    #: The number that it has, 0 if it has none yet.
-    number: int = 0
+
+class Write:
+    """Steps that settle a document, each of which may be made twice."""
+
+    def __init__(self, steps: Steps, kept: Documents | None = None, number: int = 0) -> None:
+        self._steps = steps
+        #: The calls of the step that is next.
+        self.calls = next(steps)
+        #: The document that is to be kept, one row; None if it goes.
+        self.kept = kept
+        #: The number that it has, 0 if it has none any more.
+        self.number = number
+
+    def goes_on(self, answers: list[Any]) -> bool:
+        """Take the *answers* to the last calls; return whether there are others."""
+        self.number = 0
+        try:
+            self.calls = self._steps.send(answers)
+        except StopIteration:
+            return False
+        return True
 
 
 class Known(NamedTuple):
@@ -136,14 +181,20 @@ class Known(NamedTuple):
         return self.documents.take(slice(row, row + 1))
 
 
-class Looked(NamedTuple):
-    """How the server was when a document was looked up."""
+class Seen(NamedTuple):
+    """How a part of the index was when a document was looked up."""
 
-    generations: list[Generation]
-    #: The last number that was given to a document, 0 if none was looked up.
-    newest: int = 0
-    #: The buckets where others may file what would be met.
-    buckets: frozenset[bytes] = frozenset()
+    #: The generations, as they stand there, and the clock, 0 if none was looked up.
+    generations: bytes
+    clock: int = 0
+    #: The last 4 bytes of the buckets where others may file what would be met, the empty ones at the end.
+    buckets: Mapping[bytes, bytes] = MappingProxyType({})
+
+
+@lru_cache(16)
+def parsed(known: tuple[bytes, ...]) -> list[Generation]:
+    """Return the generations that parts know, each once."""
+    return sorted({each for data in known for each in Generation.parse(data)})
 
 
 class Store:
@@ -152,48 +203,78 @@ class Store:
     What threads ask for at a time goes in one round trip. All but `settle` raise `IndexUnavailable`.
     """
 
-    def __init__(self, server: Server, header: Header, window: float) -> None:
+    def __init__(self, server: Server, header: Header, prefixes: Sequence[bytes], window: float) -> None:
         self.server = server
         self.header = header
-        self.prefix = server.address.prefix
-        self.layout = Layout(header, self.prefix)
+        self.prefixes = prefixes
+        self.layout = Layout(header, prefixes)
         self._window = round(window * 1000)
         #: Held for a moment, and held by the thread that makes calls.
         self._lock, self._turn = threading.Lock(), threading.Lock()
         #: What threads ask for, each with a list for the answers.
-        self._waiting: deque[tuple[Sequence[Call], Sequence[Command], list[Any]]] = deque()
+        self._waiting: deque[tuple[Sequence[Call], Sequence[Read], list[Any]]] = deque()
         #: What was confirmed or released and is not yet written.
         self.settled: list[Write] = []
         #: Milliseconds that the server's clock is ahead of `time.monotonic`, and when it is asked again.
         self._ahead = self._asked_at = 0.0
         #: Documents that were to be kept and were given up.
         self.lost = 0
-        #: As far as is known: the next document is of the last.
-        self.generations = [Generation(0, 0)]
-        self.generations = Generation.parse(*self.read(("GET", self.prefix + b"g")))
+        #: As far as is known: the generations of each part. The next document is of the last.
+        self.known: tuple[bytes, ...] = (b"0:0",) * len(prefixes)
+        self.learn(self.read(*self.everywhere("GET", b"g")))
 
     # Making calls
 
-    def run(self, *calls: Call) -> list[Any]:
-        """Make *calls*; return their answers."""
-        return self._ask(calls, ())
+    def everywhere(self, command: str, *names: bytes, more: Sequence[bytes | str | int] = ()) -> list[Read]:
+        """Return a command for each part, with keys that have these names there, then *more*."""
+        every = enumerate(self.prefixes)
+        return [(part, (command, *(prefix + name for name in names), *more)) for part, prefix in every]
 
-    def read(self, *commands: Command) -> list[Any]:
+    def run(self, *every: Steps) -> list[Any]:
+        """Take all steps of *every* operation, those of all at once; return what each returns."""
+        results: list[Any] = [None] * len(every)
+        going = [(row, steps, next(steps)) for row, steps in enumerate(every)]
+        while going:
+            calls, answers = [call for _, _, some in going for call in some], list[Any]()
+            try:
+                for start in range(0, len(calls), STEPS):
+                    answers += self._ask(calls[start : start + STEPS], ())
+            except IndexUnavailable as error:
+                for _, steps, _ in going:
+                    with suppress(IndexUnavailable):
+                        steps.throw(error)
+                raise
+            got, before, going = iter(answers), going, []
+            for row, steps, some in before:
+                try:
+                    going.append((row, steps, steps.send([*islice(got, len(some))])))
+                except StopIteration as end:  # noqa: PERF203
+                    results[row] = end.value
+        return results
+
+    def read(self, *commands: Read) -> list[Any]:
         """Send *commands* that only read; return their answers."""
-        return self._ask((), commands)
+        return self._ask((), commands) if commands else []
 
-    def _ask(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
+    def _ask(self, calls: Sequence[Call], commands: Sequence[Read]) -> list[Any]:
         """Wait for a turn; whoever has it asks for all who wait."""
         mine: list[Any] = []
         self._waiting.append((calls, commands, mine))
         with self._turn:
-            if not mine:
-                every = [self._waiting.popleft() for _ in range(len(self._waiting))]
-                calls = [call for some, _, _ in every for call in some]
-                answers, _ = self._round(calls, [command for _, some, _ in every for command in some])
-                made, read = iter(answers), iter(answers[len(calls) :])
-                for their_calls, theirs, got in every:
-                    got += [*islice(made, len(their_calls)), *islice(read, len(theirs))]
+            while not mine:
+                # What goes takes several rounds in several parts, and is gone before others are asked for.
+                many = len(self.prefixes) > 1
+                while len(self.settled) > STEPS or (many and not all(each.number for each in self.settled)):
+                    if self._round((), ())[1]:
+                        break
+                every: list[tuple[Sequence[Call], Sequence[Read], list[Any]]] = []
+                while self._waiting and sum(len(some) for some, _, _ in every) < STEPS:
+                    every.append(self._waiting.popleft())
+                made = [call for some, _, _ in every for call in some]
+                answers, _ = self._round(made, [command for _, some, _ in every for command in some])
+                done, read = iter(answers), iter(answers[len(made) :])
+                for theirs, reads, got in every:
+                    got += [*islice(done, len(theirs)), *islice(read, len(reads))]
         for answer in mine:
             if isinstance(answer, Exception):
                 raise answer
@@ -207,13 +288,15 @@ class Store:
     def write(self) -> Exception | None:
         """Write what was settled; return why something of it is not written, and waits."""
         with self._turn:
-            return self._round((), ())[1]
+            while self.settled:
+                if failure := self._round((), ())[1]:
+                    return failure
+        return None
 
     def drain(self) -> None:
         """Return once all that was settled is written. Raises if it cannot be."""
-        while self.settled:
-            if failure := self.write():
-                raise failure
+        if failure := self.write():
+            raise failure
 
     def close(self, seconds: float) -> None:
         """Write what was settled, tried for so many *seconds*. Raises an error that names what is not."""
@@ -235,79 +318,82 @@ class Store:
                     f"will pass: {', '.join(left[:NAMED])}{more}. {failure}"
                 ) from failure
 
-    def _round(
-        self, calls: Sequence[Call], commands: Sequence[Command]
-    ) -> tuple[list[Any], Exception | None]:
+    def _round(self, calls: Sequence[Call], commands: Sequence[Read]) -> tuple[list[Any], Exception | None]:
         """Make settled writes and *calls*, and send *commands*, all in one round trip. Needs the turn.
 
         Confirmations do not go along with what only reads: `_stored` knows of them. Returns the answers, and
         the error of a write that is made again later.
         """
-        writes = self.settled
-        if commands and not calls and all(write.kept and write.number for write in writes):
+        writes = self.settled[:STEPS]
+        if commands and not calls and all(write.number for write in self.settled):
             writes = []
+        settling = [call for write in writes for call in write.calls]
         try:
-            answers = self._send([*(write.call for write in writes), *calls], commands)
+            answers = self._send([*settling, *calls], commands)
         except Exception as error:  # noqa: BLE001  # the writes wait; who asks is told
-            answers = [error] * (len(writes) + len(calls) + len(commands))
-        failure = None
+            answers = [error] * (len(settling) + len(calls) + len(commands))
+        failure, got = None, iter(answers)
         left: list[Write] = []
-        for write, answer in zip(writes, answers, strict=False):
-            if isinstance(answer, Exception):
-                failure = answer
+        for write in writes:
+            mine = [*islice(got, len(write.calls))]
+            if errors := [each for each in mine if isinstance(each, Exception)]:
+                failure = errors[0]
                 left.append(write)
-            elif write.kept is not None and answer <= 0:  # it has gone, and is filed again beside others
-                with suppress(IndexUnavailable):
-                    self.learn_generations()
-                left.append(Write(self.filing(write.kept), write.kept))
+            elif write.goes_on(mine):
+                left.append(write)
         with self._lock:
-            self.settled = [*left, *self.settled[len(writes) :]]
-        return answers[len(writes) :], failure
+            rest = self.settled[len(writes) :]
+            self.settled = [*left, *rest] if len(left) < STEPS else [*rest, *left]
+        return [*got], failure
 
-    def _send(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
-        """Make *calls*, then send *commands*; return their answers, or errors."""
-        answers: list[Any] = []
-        for start in range(0, len(calls) or len(commands[:1]), STEPS):
-            some = calls[start : start + STEPS], commands if start + STEPS >= len(calls) else ()
-            try:
-                answers += self._send_some(*some)
-            except IndexGone:
-                self._restore()
-                answers += self._send_some(*some)
-            # A run that has failed as a whole: what comes later must not be done without it.
-            last = answers[-1]
-            if len(answers) < len(calls) and isinstance(last, Exception) and answers[start] is last:
-                return answers + [last] * (len(calls) + len(commands) - len(answers))
+    def _send(self, calls: Sequence[Call], commands: Sequence[Read], *, again: bool = True) -> list[Any]:
+        """Make *calls*, then send *commands*; return their answers, or errors. Raises `IndexGone`."""
+        asked, batches = [], []
+        asks = bool(commands) and time.monotonic() >= self._asked_at
+        for part, prefix in enumerate(self.prefixes):
+            mine = [row for row, call in enumerate(calls) if call.part == part]
+            some = [row for row, (its, _) in enumerate(commands) if its == part]
+            sent: list[Command] = [("TIME",)] if asks and not part else []
+            if mine:
+                run = packed(self.header.uuid, self.prefixes, [calls[row] for row in mine])
+                sent.append(("EVALSHA", DIGEST, *run))
+            if some:
+                sent += [("GET", prefix + b"id"), *(commands[row][1] for row in some)]
+            if sent:
+                asked.append((part, mine, some))
+                batches.append((prefix, sent))
+        answers: list[Any] = [None] * (len(calls) + len(commands))
+        for (part, mine, some), got in zip(asked, self.server.send(batches), strict=True):
+            if asks and not part and isinstance(clock := got.pop(0), tuple):
+                now = time.monotonic()  # by a time before, a slow answer would end leases of others early
+                self._ahead = clock[0] * 1000 + clock[1] / 1000 - now * 1000
+                # A clock that leaps must not date documents that go by their age.
+                self._asked_at = now + CLOCK_SECONDS * (not self._window)
+            made = got.pop(0) if mine else []
+            if some:
+                identity, *got = got
+                if isinstance(identity, bytes | None) and identity != self.header.uuid.encode():
+                    shown = self.server.address.shown
+                    made = IndexGone(f"The index {shown} is gone, or another one is there.")
+            if isinstance(made, IndexGone):
+                if not again:
+                    raise made
+                self._restore(part)
+                wanted = [calls[row] for row in mine], [commands[row] for row in some]
+                made, got = [], self._send(*wanted, again=False)
+            elif isinstance(made, Exception):
+                made = [made] * len(mine)
+            rows = [*mine, *(len(calls) + row for row in some)]
+            for row, answer in zip(rows, [*made, *got], strict=True):
+                answers[row] = answer
         return answers
 
-    def _send_some(self, calls: Sequence[Call], commands: Sequence[Command]) -> list[Any]:
-        """Send what goes at once. Raises `IndexGone`."""
-        sent: list[Command] = [("GET", self.prefix + b"id"), *commands] if commands else []
-        now = time.monotonic()
-        if asks := bool(commands) and now >= self._asked_at:
-            sent.append(("TIME",))
-        if calls:
-            sent.insert(0, ("EVALSHA", DIGEST, *packed(self.header.uuid, self.prefix, calls)))
-        got = self.server.send(sent)
-        made = got.pop(0) if calls else []
-        if asks and isinstance(clock := got.pop(), tuple):
-            now = time.monotonic()  # by a time before, a slow answer would end leases of others early
-            self._ahead = clock[0] * 1000 + clock[1] / 1000 - now * 1000
-            # A clock that leaps must not date documents that go by their age.
-            self._asked_at = now + CLOCK_SECONDS * (not self._window)
-        if commands:
-            identity, *got = got
-            if isinstance(identity, bytes | None) and identity != self.header.uuid.encode():
-                made = IndexGone(f"The index {self.server.address.shown} is gone, or another one is there.")
-        if isinstance(made, IndexGone):
-            raise made
-        return [made] * len(calls) + got if isinstance(made, Exception) else made + got
-
-    def _restore(self) -> None:
-        """Begin an empty index: the server has lost this one. Raises `Replaced` if another one is there."""
+    def _restore(self, part: int) -> None:
+        """Begin an empty part: the server has lost this one. Raises `Replaced` if another one is there."""
         with suppress(IndexMismatch):  # it has another layout
-            after = self.generations[-1].start + MOST_NUMBERS
-            if write_header(self.server, self.header, after).uuid == self.header.uuid:
+            first = _first_number(self.server, self.generations[-1].start + MOST_NUMBERS)
+            there, parts = make_part(self.server, self.header, self.prefixes[part], len(self.prefixes), first)
+            if (there.uuid, parts) == (self.header.uuid, len(self.prefixes)):
                 return
         raise Replaced(
             f"Another index is in {self.server.address.shown} now: start this crawl anew to use that one."
@@ -315,10 +401,30 @@ class Store:
 
     # Generations
 
-    def learn_generations(self) -> None:
-        """Ask the server which generations there are."""
-        if known := self.server.call("GET", self.prefix + b"g"):
-            self.generations = Generation.parse(known)
+    @property
+    def generations(self) -> list[Generation]:
+        """All generations that are known of any part."""
+        return parsed(self.known)
+
+    def learn(self, said: Sequence[bytes | None]) -> bool:
+        """Take in what parts have *said* of generations, and have all begin the last one.
+
+        Returns whether all have; without any the next call of the script says why.
+        """
+        self.known = tuple(new or old for new, old in zip(said, self.known, strict=True))
+        last = self.generations[-1]
+        behind = [part for part, each in enumerate(self.known) if Generation.parse(each)[-1] != last]
+        for answer in self._send([Call(part, "begin", (), last) for part in behind], ()):
+            if isinstance(answer, Exception):
+                raise answer
+        return not behind
+
+    def ask_generations(self) -> None:
+        """Ask the parts which generations there are."""
+        for _ in range(2):  # those that are behind have to be asked again
+            said = self._send((), self.everywhere("GET", b"g"))
+            if self.learn([each if isinstance(each, bytes) else None for each in said]):
+                break
 
     def generation_of(self, number: int) -> Generation:
         """Return the generation that has or had the document with a *number*."""
@@ -329,46 +435,106 @@ class Store:
     def filing(
         self,
         document: Documents,
-        looked: Looked | None = None,
+        looked: Sequence[Seen] = (),
         crowded: Collection[tuple[int, int]] = (),
         lease_seconds: float = 0,
-    ) -> Call:
-        """Return the call that files *document*, one row, but for its keys that are *crowded*.
+        after: int = 0,
+    ) -> Steps:
+        """File *document*, one row, but for its keys that are *crowded*; return its number, *after* another.
 
-        It does not if others were filed there, or in buckets where it was *looked* up, since then.
+        It is not filed if others were filed in buckets where it was *looked* up, since then: 0 is returned,
+        or -1 if another generation has begun, or below that the number that it has had for a moment.
         """
-        looked = looked or Looked(self.generations)
-        places = self.layout.filed(document, looked.generations[-1], crowded)
-        buckets = [place.bucket for place in places]
-        known = b" ".join(b"%d:%d" % each for each in looked.generations)
-        now = self.now()
-        ends = now + round(lease_seconds * 1000) if lease_seconds else 0
-        arguments: list[bytes | str | int] = [self.layout.pack(document), ends, now, self._window]
-        arguments += [known, looked.newest, *(place.entry for place in places)]
-        return Call("file", [*buckets, *looked.buckets.difference(buckets)], arguments)
+        looked = looked or [Seen(each) for each in self.known]
+        generation = parsed(tuple(each.generations for each in looked))[-1]
+        places = self.layout.filed(document, generation, crowded)
+        home, after = self.layout.home(document), max(after, *(seen.clock for seen in looked))
+        others = [
+            part
+            for part, seen in enumerate(looked)
+            if part != home and (seen.buckets or any(place.part == part for place in places))
+        ]
+        now, lease = self.now(), lease_seconds or FILING_SECONDS * bool(others)
+        ends = now + round(lease * 1000) if lease else 0
+
+        def call(part: int, value: bytes, number: int) -> Call:
+            seen, own = looked[part], [place for place in places if place.part == part]
+            # A part that has not begun this generation refuses.
+            known = seen.generations if parsed((seen.generations,))[-1] == generation else b""
+            arguments: list[bytes | str | int] = [value, ends, now, self._window, known, seen.clock]
+            arguments += [number, after, b"".join(seen.buckets.values()), *(place.entry for place in own)]
+            return Call(part, "file", [*seen.buckets, *(place.bucket for place in own)], arguments)
+
+        (number,) = yield [call(home, self.layout.pack(document), 0)]
+        if number <= 0 or not others:
+            return number
+        try:
+            answers = yield [call(part, b"", number) for part in others]
+        except IndexUnavailable:
+            self.settle(Write(self.removal(number, document)))
+            raise
+        if min(answers) <= 0:
+            self.settle(Write(self.removal(number, document)))
+            return -number
+        if not lease_seconds:
+            (is_there,) = yield [self._confirming(number, document, b"")]
+            return number if is_there else 0
+        return number
 
     def file(self, documents: Sequence[Documents]) -> list[int]:
-        """File some documents, one row each, in one round trip; return their numbers."""
-        filed: list[int] = []
-        while left := documents[len(filed) :]:
-            filed += [number for number in self.run(*map(self.filing, left)) if number > 0]
-            if len(filed) < len(documents):  # another generation has begun meanwhile
-                self.learn_generations()
-        return filed
+        """File some documents, one row each, at once; return their numbers."""
+        numbers, parts = [0] * len(documents), len(self.prefixes)
+        # So that numbers go up from one to the next, whatever their part.
+        last = max(map(int, self.read(*self.everywhere("GET", b"n")))) if parts > 1 else 0
+        while left := [row for row, number in enumerate(numbers) if number <= 0]:
+            filed = self.run(*(self.filing(documents[row], after=last + row * parts) for row in left))
+            for row, number in zip(left, filed, strict=True):
+                numbers[row] = number
+            if min(filed) <= 0:  # another generation has begun meanwhile
+                self.ask_generations()
+        return numbers
 
     def confirmation(self, number: int, document: Documents) -> Write:
         """Return the write that keeps a pending *document*, one row with its note."""
-        value = self.layout.pack(document) if document.notes[0] else b""
-        group, slot = self._place(number)
-        return Write(Call("confirm", (group,), (number, slot, _start(document), value)), document, number)
 
-    def removal(self, number: int, document: Documents, *, if_lapsed: bool = False) -> Write:
-        """Return the write that removes a *document*, one row, unless its number is another one's by now."""
+        def steps() -> Steps:
+            value = self.layout.pack(document) if document.notes[0] else b""
+            (is_there,) = yield [self._confirming(number, document, value)]
+            filed = number if is_there else 0
+            while filed <= 0:  # it has gone, and is filed again beside others
+                with suppress(IndexUnavailable):
+                    self.ask_generations()
+                filed = yield from self.filing(document)
+
+        return Write(steps(), document, number)
+
+    def _confirming(self, number: int, document: Documents, value: bytes) -> Call:
+        part, group, slot = self.layout.place(number)
+        return Call(part, "confirm", (group,), (number, slot, _start(document), value))
+
+    def removal(self, number: int, document: Documents, *, if_lapsed: bool = False) -> Steps:
+        """Remove a *document*, one row, unless its number is another one's by now.
+
+        It lapses first if other parts have entries of it, so that whoever meets it then removes the rest.
+        """
         places = self.layout.filed(document, self.generation_of(number))
-        low, (group, slot) = (number & 0xFFFFFFFF).to_bytes(4, "little"), self._place(number)
-        arguments: list[bytes | str | int] = [number, slot, _start(document), self.now() if if_lapsed else 0]
-        arguments += [place.entry + low for place in places]
-        return Write(Call("remove", [group, *(place.bucket for place in places)], arguments))
+        low, start = (number & 0xFFFFFFFF).to_bytes(4, "little"), _start(document)
+        home, group, slot = self.layout.place(number)
+
+        def call(part: int, step: str, own: Sequence[bytes] = (), *arguments: bytes | int) -> Call:
+            mine = [place for place in places if place.part == part]
+            entries = (place.entry + low for place in mine)
+            return Call(part, step, [*own, *(place.bucket for place in mine)], [*arguments, *entries])
+
+        others = {place.part for place in places} - {home}
+        if others:
+            now = self.now() if if_lapsed else 0
+            (lapses,) = yield [Call(home, "remove", [group], [number, slot, start, now, 1])]
+            if not lapses:
+                return
+            yield [call(part, "take_out") for part in others]
+        now = self.now() if if_lapsed or others else 0
+        yield [call(home, "remove", [group], number, slot, start, now, 0)]
 
     def fetch(self, numbers: Sequence[int]) -> Known:
         """Return those of the documents *numbers*, ascending, that are there, with all that is stored."""
@@ -380,7 +546,7 @@ class Store:
             for number, (value, lease) in zip(some, self._stored(some), strict=True):
                 if value and lease.confirmed is False:
                     lapsed = self.layout.unpack([value])
-                    self.settle(self.removal(number, lapsed, if_lapsed=True))
+                    self.settle(Write(self.removal(number, lapsed, if_lapsed=True)))
                 elif value:
                     there.append(number)
                     values.append(value)
@@ -390,8 +556,9 @@ class Store:
     def renew(self, numbers: Sequence[int], seconds: float) -> None:
         """Have the leases of pending documents end so many *seconds* from now."""
         ends = self.now() + round(seconds * 1000)
-        scores = (each for number in numbers for each in (ends, number))
-        self.server.call("ZADD", self.prefix + b"p", "XX", *scores)
+        for part, mine in self._by_part(numbers).items():
+            prefix, scores = self.prefixes[part], (each for number in mine for each in (ends, number))
+            self.server.call("ZADD", prefix + b"p", "XX", *scores, prefix=prefix)
 
     def leases(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
@@ -400,21 +567,27 @@ class Store:
     def _stored(self, numbers: Sequence[int]) -> list[tuple[bytes | None, Lease]]:
         """Return the value and the lease of each document; of one that is gone neither holds."""
         # What is no longer pending by then, and is there, is kept: so values are read last.
-        lists = (("LINDEX", *self._place(number)) for number in numbers)
+        commands: list[Read] = []
+        for part, mine in self._by_part(numbers).items():
+            commands.append((part, ("ZMSCORE", self.prefixes[part] + b"p", *mine)))
+            commands += [(part, ("LINDEX", *self.layout.place(number)[1:])) for number in mine]
         settled = {write.number: write.kept for write in self.settled if write.kept}
-        ends, *values = self.read(("ZMSCORE", self.prefix + b"p", *numbers), *lists)
-        found = []
-        for number, value, end in zip(numbers, values, ends, strict=True):
-            if number in settled:
-                value, end = value and self.layout.pack(settled[number]), None
-            seconds = 0.0 if end is None else (end - self.now()) / 1000
-            lease = Lease(bool(value) if end is None else None if seconds > 0 else False, seconds)
-            found.append((value, lease))
-        return found
+        answers, found = iter(self.read(*commands)), {}
+        for mine in self._by_part(numbers).values():
+            for number, end in zip(mine, next(answers), strict=True):
+                value = next(answers)
+                if number in settled:
+                    value, end = value and self.layout.pack(settled[number]), None
+                seconds = 0.0 if end is None else (end - self.now()) / 1000
+                lease = Lease(bool(value) if end is None else None if seconds > 0 else False, seconds)
+                found[number] = value, lease
+        return [found[number] for number in numbers]
 
-    def _place(self, number: int) -> tuple[bytes, int]:
-        """Return the group of a document, and its place in it."""
-        return self.prefix + b"d%d" % (number // GROUP), number % GROUP
+    def _by_part(self, numbers: Sequence[int]) -> dict[int, list[int]]:
+        parts: dict[int, list[int]] = {}
+        for number in numbers:
+            parts.setdefault(number % len(self.prefixes), []).append(number)
+        return parts
 
     def now(self) -> int:
         """Return the time of the server, in milliseconds."""
