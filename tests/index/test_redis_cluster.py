@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import itertools
 import re
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import open_index
-from tests.index.conformance import HEADER, documents, reserve, urls_near
+from tests.index.conformance import HEADER, documents, reserve, reserve_new, urls_near
 from tests.index.redis_server import until
 
 redis = pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
-from scrapy_neardup.index.redis import Address
+from scrapy_neardup.index.redis import Address, RedisIndex
+from scrapy_neardup.index.redis.index import find_problems
 from tests.index.redis_cluster import Cluster, client, clustered, slot
 from tests.index.test_redis import RedisConformance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from scrapy_neardup.index import Index
     from tests.index.redis_server import RedisServer
 
 pytestmark = pytest.mark.slow
@@ -47,6 +51,48 @@ class TestCluster(RedisConformance):
 def name_on(cluster: Cluster, row: int) -> str:
     """Return a name for an index that a node has."""
     return next(name for name in map("news{}".format, itertools.count()) if cluster.owner(name) == row)
+
+
+def test_each_node_has_a_part_and_pages_that_come_to_two_crawls_at_once_are_kept_once(
+    cluster: Cluster,
+) -> None:
+    url, pages = f"{cluster.url('parts')}&parts=3", 300
+    dice = np.random.default_rng(1)
+    every = documents(dice.integers(0, 2**64, pages, np.uint64).tolist())
+
+    def crawl(index: Index) -> list[int]:
+        """Reserve each page, and confirm those that are new; return which."""
+        kept = []
+        for number in range(pages):
+            one = every.take(slice(number, number + 1))
+            reservation = reserve_new(index, one._replace(urls=[f"{id(index)}"]))
+            if reservation is not None:
+                kept.append(number)
+                reservation.confirm()
+        return kept
+
+    with closing(open_index(url, HEADER)) as one, closing(open_index(cluster.url("parts"), HEADER)) as other:
+        with ThreadPoolExecutor(2) as pool:
+            kept = [*itertools.chain(*pool.map(crawl, (one, other)))]
+        assert sorted(kept) == [*range(pages)]
+        for index in (one, other):
+            index.flush()
+        assert isinstance(one, RedisIndex)
+        assert one.gauges()["documents"] == pages
+        assert list(find_problems(one)) == []
+        keys = [client(node).dbsize() for node in cluster.nodes]
+        assert min(keys) > max(keys) / 2
+        # A node that comes back without its data: others have what they had, and all goes on.
+        lost = one.address.prefixes(3)[1]
+        for key in one.server.call("SCAN", 0, "MATCH", lost + b"*", "COUNT", 100_000, prefix=lost)[1]:
+            one.server.call("DEL", key, prefix=lost)
+        again = crawl(one)
+        assert 0 < len(again) < pages
+        assert crawl(other) == []
+        assert {each.start for each in one.store.generations[1:]} == {one.store.generations[-1].start}
+    open_index(cluster.url("parts"), HEADER, reset=True).close()
+    left = [key for node in cluster.nodes for key in client(node).scan_iter("neardup:{parts[/}]*", 1000)]
+    assert len(left) == 4
 
 
 def test_a_url_of_another_kind_says_which_to_use(cluster: Cluster, redis_server: RedisServer) -> None:
@@ -84,7 +130,7 @@ def test_a_crawl_follows_a_slot_to_another_node_and_pages_pass_while_it_is_moved
 
 def test_the_rights_that_the_docs_list_are_enough_in_a_cluster(cluster: Cluster) -> None:
     (rights,) = re.findall(r"^ACL SETUSER .*$", DOCS.read_text(encoding="utf-8"), re.MULTILINE)
-    url = cluster.url("news", "crawler:password@")
+    url = f"{cluster.url('news', 'crawler:password@')}&parts=3"
     for node in cluster.nodes:
         assert node.send(rights) == b"+OK\r\n"
     with pytest.raises(IndexUnavailable, match="for the rights"):

@@ -38,11 +38,11 @@ def address(redis_url: str) -> Address:
 def near_the_end_of_a_generation(address: Address, left: int, header: Header = HEADER) -> int:
     """Make an index that has so many numbers *left* in its generation; return the first of the next."""
     with closing(RedisIndex(address, header)) as index:
-        end = index.store.generations[0].start + FIRST
-        index.server.call(
-            "MSET", address.prefix + b"n", end - left - 1, address.prefix + b"count", FIRST - left
-        )
-        return end
+        parts, start = len(index.store.prefixes), index.store.generations[0].start
+        for prefix in index.store.prefixes:  # numbers have gaps if there are several
+            last, count = start + (FIRST - left) * (parts + 1) // 2 - 1, (FIRST - left) // parts
+            index.server.call("MSET", prefix + b"n", last, prefix + b"count", count)
+        return start + FIRST
 
 
 @pytest.mark.parametrize(("tables", "distance"), [(4, 3), (4, 7), (10, 4), (20, 4)])
@@ -76,13 +76,19 @@ def test_find_and_search_agree_with_comparing_all(address: Address, tables: int,
             assert found.documents.tolist() == [number for row, number, _ in expected if row == query]
 
 
-def test_documents_of_two_generations_are_one_index(address: Address) -> None:
+@pytest.mark.parametrize("parts", [1, 3])
+def test_documents_of_two_generations_are_one_index(address: Address, parts: int) -> None:
+    address = address._replace(parts=parts)
     end = near_the_end_of_a_generation(address, left=5)
     with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
         assert urls_near(other, 1) == []
         numbers = one.add(documents([1] * 12)).tolist()
-        assert numbers == list(range(end - 5, end + 7))
-        assert one.store.generations == [Generation(end - FIRST, 2), Generation(end, 6)]
+        if parts == 1:
+            assert numbers == list(range(end - 5, end + 7))
+        first, second = one.store.generations
+        assert first == Generation(end - FIRST, 2)
+        assert (second.start > end) == (parts > 1)
+        assert [number >= second.start for number in numbers].count(False) in range(1, 8)
         expected = [f"u{number}" for number in range(12)]
         for index in (one, other):
             assert sorted(urls_near(index, 1), key=lambda url: int(url[1:])) == expected
@@ -92,7 +98,7 @@ def test_documents_of_two_generations_are_one_index(address: Address) -> None:
         other.discard(numbers[3:8])
         with closing(RedisIndex(address, HEADER)) as again:
             assert sorted(urls_near(again, 1)) == sorted([*expected[:3], *expected[8:]])
-            assert again.gauges()["documents"] == FIRST + 2
+            assert again.gauges()["documents"] == parts * ((FIRST - 5) // parts) + 7
 
 
 def test_a_page_whose_generation_ends_while_it_is_judged_meets_what_the_next_one_has(

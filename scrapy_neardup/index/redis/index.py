@@ -16,7 +16,7 @@ from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_
 
 from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Probe, compared
 from .server import Address, Server
-from .store import BATCH, RETRY_SECONDS, Seen, Store, Write, open_header, parsed
+from .store import BATCH, RETRY_SECONDS, Known, Seen, Store, Write, open_header, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from scrapy_neardup.index.header import Header
     from scrapy_neardup.index.pending import Lease, Pending
     from scrapy_neardup.index.protocol import Documents, Filing, Lookup
-
-    from .store import Known
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0
@@ -170,40 +168,35 @@ class RedisIndex:
                 for place in store.layout.places(family, key, distance, generation)
             ]
             parts = {each.place.bucket: each.place.part for each in probes}
-            short, long = [*parts.keys() - self._long], [*parts.keys() & self._long]
-            by_part: list[list[bytes]] = [[] for _ in known]
-            for bucket in short:
-                by_part[parts[bucket]].append(bucket)
+            long = [bucket for bucket in parts if bucket in self._long]
+            heads = [
+                (part, (*names, *(each for each in parts if parts[each] == part and each not in self._long)))
+                for part, names in store.everywhere("MGET", b"n", b"g", b"o")
+            ]
             answers = store.read(
-                *(
-                    (part, (*command, *by_part[part]))
-                    for part, command in store.everywhere("MGET", b"n", b"g", b"o")
-                ),
-                *((parts[bucket], ("GETRANGE", bucket, -most, -1)) for bucket in long),
+                *heads, *((parts[bucket], ("GETRANGE", bucket, -most, -1)) for bucket in long)
             )
+            of_parts = answers[: len(heads)]
             # Another thread may have learned them since the names were made.
-            said = [each[1] for each in answers[: len(known)]]
-            if store.learn(said) and store.known == known:
+            if store.learn([each[1] for each in of_parts]) and store.known == known:
                 break
-        data = dict(zip(long, answers[len(known) :], strict=True))
-        for buckets, (_, _, _, *contents) in zip(by_part, answers, strict=False):
-            data |= zip(buckets, contents, strict=True)
+        data: dict[Any, bytes | None] = dict(zip(long, answers[len(heads) :], strict=True))
+        for (_, names), contents in zip(heads, of_parts, strict=True):
+            data |= zip(names[1:], contents, strict=True)
         near = [each for each in probes if len(each.place.entry) == NEAR_BYTES - 4]
         equal = [each for each in probes if len(each.place.entry) == EQUAL_BYTES - 4]
         found = [(data[each.place.bucket] or b"")[-most:] for each in near]
         sizes = [*zip(near, map(len, found), strict=True)]
         self._long.update(each.place.bucket for each, size in sizes if size > LONG_BYTES)
-        since = [int(each[2] or 0) for each in answers[: len(known)]]
         equals = [data[each.place.bucket] for each in equal]
+        since = [int(oldest or 0) for _, _, oldest, *_ in of_parts]
         met = [compared(near, found, NEAR_BYTES, since), compared(equal, equals, EQUAL_BYTES, since)]
         # Nothing new comes into an earlier generation.
-        new: list[dict[bytes, bytes]] = [{} for _ in known]
-        for each in probes:
-            if each.generation == generations[-1]:
-                new[each.place.part][each.place.bucket] = (data[each.place.bucket] or b"")[-4:]
+        new = {each.place.bucket for each in probes if each.generation == generations[-1]}
+        last = sorted(((data[bucket] or b"")[-4:], bucket) for bucket in new)[::-1]
         looked = [
-            Seen(generations_of, int(answer[0]), dict(sorted(buckets.items(), key=lambda item: not item[1])))
-            for generations_of, answer, buckets in zip(known, answers, new, strict=False)
+            Seen(of_part, int(clock), {bucket: end for end, bucket in last if parts[bucket] == part})
+            for part, (of_part, (clock, *_)) in enumerate(zip(known, of_parts, strict=True))
         ]
         cut = {each.row for each, size in sizes if size == most}
         return _joined(met), cut, looked
@@ -255,7 +248,7 @@ class RedisIndex:
     def discard(self, documents: Sequence[int]) -> None:
         self.flush()
         known = self.store.fetch(sorted(set(documents)))
-        gone = [self.store.removal(number, known.document(number)) for number in known.numbers]
+        gone = [self.store.removal(*each) for each in known.each()]
         for start in range(0, len(gone), BATCH):
             self.store.run(*gone[start : start + BATCH])
 
@@ -266,13 +259,14 @@ class RedisIndex:
     def documents(self) -> Iterator[tuple[NDArray[np.int64], Documents]]:
         """Yield the numbers (int64[n]) and contents of all documents that are confirmed, some at a time."""
         of_parts = self.store.read(*self.store.everywhere("ZRANGE", b"t", more=(0, -1)))
-        firsts = [
-            int(group) * GROUP * len(of_parts) + part for part, some in enumerate(of_parts) for group in some
-        ]
+        step = len(of_parts)
+        firsts = sorted(
+            int(each) * GROUP * step + part for part, some in enumerate(of_parts) for each in some
+        )
         for start in range(0, len(firsts), BATCH // GROUP):
-            some = sorted(firsts[start : start + BATCH // GROUP])
-            wanted = sorted(first + place * len(of_parts) for first in some for place in range(GROUP))
-            numbers, documents, leases = self.store.fetch(wanted)
+            some = firsts[start : start + BATCH // GROUP]
+            wanted = (number for first in some for number in range(first, first + GROUP * step, step))
+            numbers, documents, leases = self.store.fetch(sorted(wanted))
             rows = np.flatnonzero(np.array([lease.confirmed for lease in leases], bool))
             yield np.array(numbers, np.int64)[rows], documents.take(rows)
 
@@ -316,8 +310,8 @@ class RedisIndex:
         def settle(reservation: Reservation) -> None:
             if reservation.confirmed:
                 kept = document._replace(notes=[reservation.note])
-                gone = [store.removal(each, replaced.document(each)) for each in replaced.numbers]
-                store.settle(store.confirmation(number, kept), *map(Write, gone))
+                gone = (Write(store.removal(*each), each[1]) for each in replaced.each())
+                store.settle(store.confirmation(number, kept), *gone)
             else:
                 store.settle(Write(store.removal(number, document)))
             self._own.pop(number, None)
@@ -355,14 +349,11 @@ def describe(index: RedisIndex) -> dict[str, Any]:
     return {
         "url": index.address.shown,
         "name": index.address.name,
-        "uuid": header.uuid,
-        "format": header.format,
-        "created": header.created,
+        **{name: getattr(header, name) for name in ("uuid", "format", "created")},
         **{name: header.parameters.get(name) for name in ("scheme", "features", "extractor")},
         "tables": header.first_table[-1],
         "parts": len(index.store.prefixes),
-        "documents": gauges["documents"],
-        "pending": gauges["pending"],
+        **{name: gauges[name] for name in ("documents", "pending")},
     }
 
 
@@ -370,11 +361,8 @@ def find_problems(index: RedisIndex) -> Iterator[str]:
     """Yield which documents are not in a bucket where they should be."""
     store = index.store
     for numbers, documents in index.documents():
-        places = [
-            (number, place)
-            for row, number in enumerate(numbers.tolist())
-            for place in store.layout.filed(documents.take(slice(row, row + 1)), store.generation_of(number))
-        ]
+        known = Known(numbers.tolist(), documents, [])
+        places = [(each[0], place) for each in known.each() for place in store.filed(*each)]
         buckets = {place.bucket: place.part for _, place in places}
         parts = store.read(*((part, ("GET", bucket)) for bucket, part in buckets.items()))
         contents = dict(zip(buckets, parts, strict=True))

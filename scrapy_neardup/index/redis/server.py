@@ -51,9 +51,7 @@ OLDEST = (6, 2)
 
 #: What the client library raises.
 ERRORS = (RedisError, RedisClusterException, OSError)
-#: Nodes of a cluster that are asked at a time.
-MOST_NODES = 8
-#: Slots of a cluster, how far from the middle of its share of them a part may lie, and parts of an index.
+#: Slots of a cluster, how far from the middle of its share of them a part lies, and parts of an index.
 SLOTS, ASIDE, MOST_PARTS = 1 << 14, 64, 64
 
 #: What a URL may say of TLS, for the client library, and who asks Sentinels, if they want to know.
@@ -88,15 +86,10 @@ class Address(NamedTuple):
         return b"neardup:{%s}:" % self.name.encode()
 
     def prefixes(self, parts: int) -> list[bytes]:
-        """Return what the keys of each of some *parts* begin with.
-
-        They lie in the middle of equal shares of the slots, but for the first, since nodes have equal shares.
-        """
-        found = [self.prefix]
+        """Return what the keys of each of some *parts* begin with, in slots as far apart as of nodes."""
+        first, found = slot_of(self.prefix) * parts // SLOTS, [self.prefix]
         for part in range(1, parts):
-            # The share of the first part is not always the first one.
-            share = (slot_of(self.prefix) * parts // SLOTS + part) % parts
-            middle = (2 * share + 1) * SLOTS // (2 * parts)
+            middle = (2 * ((first + part) % parts) + 1) * SLOTS // (2 * parts)
             names = (b"neardup:{%s/%d.%d}:" % (self.name.encode(), part, each) for each in count())
             found.append(next(name for name in names if abs(slot_of(name) - middle) < ASIDE))
         return found
@@ -171,7 +164,7 @@ class Server:
         self._backoff = ExponentialBackoff(LAST_PAUSE, first_pause)
         #: Made with the first command: a cluster is asked at once who has what.
         self._connected: redis.Redis | RedisCluster | None = None
-        self._lock, self._pool = threading.Lock(), ThreadPoolExecutor(MOST_NODES)
+        self._lock, self._pool = threading.Lock(), ThreadPoolExecutor()
         self._failures = 0
         #: When the server is asked again, by `time.monotonic`.
         self._closed_until = 0.0
@@ -238,15 +231,16 @@ class Server:
             # A node is away, a replica has taken over, or the slot was given to another node.
             moved = not kinds.isdisjoint((IndexUnavailable, MovedError)) and self._leave_cluster()
             # A server is new, or has forgotten its scripts. What reads has to come after these.
-            new = {row for row in rows if type(answers[row]) is NoScriptError}
-            for row in new:
-                prefix, command = commands[row]
-                commands[row] = prefix, ("EVAL", SCRIPT, *command[2:])
-            reads = {row for row in rows if new and commands[row][1][0] not in ("EVAL", "EVALSHA")}
-            again = new | reads | {row for row in rows if moved and type(answers[row]) is MovedError}
-            if not again:
+            new, before, rows = NoScriptError in kinds, rows, []
+            for row in before:
+                (prefix, command), kind = commands[row], type(answers[row])
+                reads = not str(command[0]).startswith("EVAL")
+                if kind is NoScriptError:
+                    commands[row] = prefix, ("EVAL", SCRIPT, *command[2:])
+                if kind is NoScriptError or (moved and kind is MovedError) or (new and reads):
+                    rows.append(row)
+            if not rows:
                 break
-            rows = sorted(again)
         each = iter(answers)
         return [[*islice(each, len(some))] for _, some in batches]
 

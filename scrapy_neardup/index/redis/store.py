@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from scrapy_neardup.index.protocol import Documents
 
+    from .layout import Place
     from .server import Command, Server
 
     #: A command for a part.
@@ -126,44 +127,42 @@ def _first_number(server: Server, after: int = 0) -> int:
 
 def _erase(server: Server) -> None:
     """Delete all keys of the index: first those that others know it by."""
-    address, parts = server.address, server.address.parts or 1
+    parts = server.address.parts or 1
     with suppress(IndexUnavailable, IndexMismatch):  # what cannot be read has as many as the URL says
-        parts = max(parts, (read_header(server, address.prefix) or (None, 1))[1])
-    for prefix in address.prefixes(parts):
-        names = (prefix + name for name in (b"id", b"header", b"n", b"g"))
-        server.call("DEL", *names, prefix=prefix)
-    for prefix in address.prefixes(parts):
-        cursor = 0
-        while True:
+        parts = max(parts, (read_header(server, server.address.prefix) or (None, 1))[1])
+    prefixes = server.address.prefixes(parts)
+    for prefix in prefixes:
+        server.call("DEL", *(prefix + name for name in (b"id", b"header", b"n", b"g")), prefix=prefix)
+    for prefix in prefixes:
+        cursor = None
+        while cursor != 0:
             # A name has none of the signs that patterns have, and the braces are none.
-            cursor, keys = server.call("SCAN", cursor, "MATCH", prefix + b"*", "COUNT", 1000, prefix=prefix)
+            found = ("SCAN", cursor or 0, "MATCH", prefix + b"*", "COUNT", 1000)
+            cursor, keys = server.call(*found, prefix=prefix)
             if keys:
                 server.call("UNLINK", *keys, prefix=prefix)
-            if not cursor:
-                break
 
 
 Steps = Generator[Sequence[Call], list[Any], Any]
 
 
 class Write:
-    """Steps that settle a document, each of which may be made twice."""
+    """An operation of several steps, such as to settle a document; each step may be made twice."""
 
     def __init__(self, steps: Steps, kept: Documents | None = None, number: int = 0) -> None:
-        self._steps = steps
-        #: The calls of the step that is next.
-        self.calls = next(steps)
-        #: The document that is to be kept, one row; None if it goes.
-        self.kept = kept
-        #: The number that it has, 0 if it has none any more.
-        self.number = number
+        self.steps = steps
+        #: The calls of the step that is next, and at the end what has come of all.
+        self.calls, self.result = next(steps), None
+        #: The document, one row, unless it lapses by itself; its number if it is pending and to be kept, else 0.
+        self.kept, self.number = kept, number
 
     def goes_on(self, answers: list[Any]) -> bool:
         """Take the *answers* to the last calls; return whether there are others."""
         self.number = 0
         try:
-            self.calls = self._steps.send(answers)
-        except StopIteration:
+            self.calls = self.steps.send(answers)
+        except StopIteration as end:
+            self.result = end.value
             return False
         return True
 
@@ -175,10 +174,9 @@ class Known(NamedTuple):
     documents: Documents
     leases: list[Lease]
 
-    def document(self, number: int) -> Documents:
-        """Return one of them, one row."""
-        row = self.numbers.index(number)
-        return self.documents.take(slice(row, row + 1))
+    def each(self) -> Iterator[tuple[int, Documents]]:
+        """Yield the number of each, and its one row."""
+        return ((number, self.documents.take(slice(row, row + 1))) for row, number in enumerate(self.numbers))
 
 
 class Seen(NamedTuple):
@@ -232,25 +230,20 @@ class Store:
 
     def run(self, *every: Steps) -> list[Any]:
         """Take all steps of *every* operation, those of all at once; return what each returns."""
-        results: list[Any] = [None] * len(every)
-        going = [(row, steps, next(steps)) for row, steps in enumerate(every)]
+        going = writes = [Write(steps) for steps in every]
         while going:
-            calls, answers = [call for _, _, some in going for call in some], list[Any]()
+            calls, answers = [call for each in going for call in each.calls], list[Any]()
             try:
                 for start in range(0, len(calls), STEPS):
                     answers += self._ask(calls[start : start + STEPS], ())
             except IndexUnavailable as error:
-                for _, steps, _ in going:
+                for each in going:
                     with suppress(IndexUnavailable):
-                        steps.throw(error)
+                        each.steps.throw(error)
                 raise
-            got, before, going = iter(answers), going, []
-            for row, steps, some in before:
-                try:
-                    going.append((row, steps, steps.send([*islice(got, len(some))])))
-                except StopIteration as end:  # noqa: PERF203
-                    results[row] = end.value
-        return results
+            got = iter(answers)
+            going = [each for each in going if each.goes_on([*islice(got, len(each.calls))])]
+        return [each.result for each in writes]
 
     def read(self, *commands: Read) -> list[Any]:
         """Send *commands* that only read; return their answers."""
@@ -304,7 +297,7 @@ class Store:
         while self.settled:
             failure = self.write()
             # What was released lapses by itself.
-            left = [write.kept.urls[0] for write in self.settled if write.kept is not None]
+            left = [*{write.kept.urls[0]: 1 for write in self.settled if write.kept is not None}]
             if failure and left and not isinstance(failure, Replaced) and time.monotonic() < ends:
                 time.sleep(min(RETRY_SECONDS, seconds / 10))
             elif failure:
@@ -426,9 +419,10 @@ class Store:
             if self.learn([each if isinstance(each, bytes) else None for each in said]):
                 break
 
-    def generation_of(self, number: int) -> Generation:
-        """Return the generation that has or had the document with a *number*."""
-        return max([each for each in self.generations if each.start <= number], default=self.generations[0])
+    def filed(self, number: int, document: Documents) -> list[Place]:
+        """Return where *document*, one row, that has or had a *number* is filed."""
+        there = [each for each in self.generations if each.start <= number]
+        return self.layout.filed(document, there[-1] if there else self.generations[0])
 
     # What is called
 
@@ -449,21 +443,18 @@ class Store:
         generation = parsed(tuple(each.generations for each in looked))[-1]
         places = self.layout.filed(document, generation, crowded)
         home, after = self.layout.home(document), max(after, *(seen.clock for seen in looked))
-        others = [
-            part
-            for part, seen in enumerate(looked)
-            if part != home and (seen.buckets or any(place.part == part for place in places))
-        ]
+        own = {place.part for place in places}
+        others = [part for part, seen in enumerate(looked) if part != home and (seen.buckets or part in own)]
         now, lease = self.now(), lease_seconds or FILING_SECONDS * bool(others)
         ends = now + round(lease * 1000) if lease else 0
 
         def call(part: int, value: bytes, number: int) -> Call:
-            seen, own = looked[part], [place for place in places if place.part == part]
+            seen, mine = looked[part], [place for place in places if place.part == part]
             # A part that has not begun this generation refuses.
             known = seen.generations if parsed((seen.generations,))[-1] == generation else b""
             arguments: list[bytes | str | int] = [value, ends, now, self._window, known, seen.clock]
-            arguments += [number, after, b"".join(seen.buckets.values()), *(place.entry for place in own)]
-            return Call(part, "file", [*seen.buckets, *(place.bucket for place in own)], arguments)
+            arguments += [number, after, b"".join(seen.buckets.values()), *(place.entry for place in mine)]
+            return Call(part, "file", [*seen.buckets, *(place.bucket for place in mine)], arguments)
 
         (number,) = yield [call(home, self.layout.pack(document), 0)]
         if number <= 0 or not others:
@@ -478,7 +469,7 @@ class Store:
             return -number
         if not lease_seconds:
             (is_there,) = yield [self._confirming(number, document, b"")]
-            return number if is_there else 0
+            number *= is_there
         return number
 
     def file(self, documents: Sequence[Documents]) -> list[int]:
@@ -499,8 +490,7 @@ class Store:
 
         def steps() -> Steps:
             value = self.layout.pack(document) if document.notes[0] else b""
-            (is_there,) = yield [self._confirming(number, document, value)]
-            filed = number if is_there else 0
+            (filed,) = yield [self._confirming(number, document, value)]
             while filed <= 0:  # it has gone, and is filed again beside others
                 with suppress(IndexUnavailable):
                     self.ask_generations()
@@ -517,7 +507,7 @@ class Store:
 
         It lapses first if other parts have entries of it, so that whoever meets it then removes the rest.
         """
-        places = self.layout.filed(document, self.generation_of(number))
+        places = self.filed(number, document)
         low, start = (number & 0xFFFFFFFF).to_bytes(4, "little"), _start(document)
         home, group, slot = self.layout.place(number)
 
@@ -556,9 +546,7 @@ class Store:
     def renew(self, numbers: Sequence[int], seconds: float) -> None:
         """Have the leases of pending documents end so many *seconds* from now."""
         ends = self.now() + round(seconds * 1000)
-        for part, mine in self._by_part(numbers).items():
-            prefix, scores = self.prefixes[part], (each for number in mine for each in (ends, number))
-            self.server.call("ZADD", prefix + b"p", "XX", *scores, prefix=prefix)
+        self._send((), [self._lease("ZADD", number, "XX", ends) for number in numbers])
 
     def leases(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
@@ -567,27 +555,22 @@ class Store:
     def _stored(self, numbers: Sequence[int]) -> list[tuple[bytes | None, Lease]]:
         """Return the value and the lease of each document; of one that is gone neither holds."""
         # What is no longer pending by then, and is there, is kept: so values are read last.
-        commands: list[Read] = []
-        for part, mine in self._by_part(numbers).items():
-            commands.append((part, ("ZMSCORE", self.prefixes[part] + b"p", *mine)))
-            commands += [(part, ("LINDEX", *self.layout.place(number)[1:])) for number in mine]
+        places = [self.layout.place(number) for number in numbers]
+        lists: list[Read] = [(part, ("LINDEX", group, slot)) for part, group, slot in places]
         settled = {write.number: write.kept for write in self.settled if write.kept}
-        answers, found = iter(self.read(*commands)), {}
-        for mine in self._by_part(numbers).values():
-            for number, end in zip(mine, next(answers), strict=True):
-                value = next(answers)
-                if number in settled:
-                    value, end = value and self.layout.pack(settled[number]), None
-                seconds = 0.0 if end is None else (end - self.now()) / 1000
-                lease = Lease(bool(value) if end is None else None if seconds > 0 else False, seconds)
-                found[number] = value, lease
-        return [found[number] for number in numbers]
+        answers = self.read(*(self._lease("ZSCORE", number) for number in numbers), *lists)
+        found = []
+        for number, end, value in zip(numbers, answers, answers[len(numbers) :], strict=False):
+            if number in settled:
+                value, end = value and self.layout.pack(settled[number]), None
+            seconds = 0.0 if end is None else (end - self.now()) / 1000
+            lease = Lease(bool(value) if end is None else None if seconds > 0 else False, seconds)
+            found.append((value, lease))
+        return found
 
-    def _by_part(self, numbers: Sequence[int]) -> dict[int, list[int]]:
-        parts: dict[int, list[int]] = {}
-        for number in numbers:
-            parts.setdefault(number % len(self.prefixes), []).append(number)
-        return parts
+    def _lease(self, command: str, number: int, *how: str | int) -> Read:
+        part = number % len(self.prefixes)
+        return part, (command, self.prefixes[part] + b"p", *how, number)
 
     def now(self) -> int:
         """Return the time of the server, in milliseconds."""
