@@ -40,8 +40,8 @@ def test_pages_filed_although_others_came_first_are_found(
 
     filing = Store.filing
 
-    def at_any_rate(self: Store, document: Any, looked: Any = (), *more: Any) -> Any:
-        return filing(self, document, [each._replace(buckets={}) for each in looked], *more)
+    def at_any_rate(self: Store, document: Any, looked: Any = (), *more: Any, **how: Any) -> Any:
+        return filing(self, document, [each._replace(buckets={}) for each in looked], *more, **how)
 
     monkeypatch.setattr(Store, "filing", at_any_rate)
     with running(tmp_path / "redis") as server:

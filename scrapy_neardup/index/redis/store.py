@@ -153,7 +153,7 @@ class Write:
         self.steps = steps
         #: The calls of the step that is next, and at the end what has come of all.
         self.calls, self.result = next(steps), None
-        #: The document, one row, unless it lapses by itself; its number if it is pending and to be kept, else 0.
+        #: The document, one row, unless it lapses by itself; the number of one that is to be kept, or 0.
         self.kept, self.number = kept, number
 
     def goes_on(self, answers: list[Any]) -> bool:
