@@ -5,27 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
-from scrapy_neardup.index.pending import LeasedDocument, Leases, Reservation
-from scrapy_neardup.index.protocol import Found, Stored
+from scrapy_neardup.index.header import Header
+from scrapy_neardup.index.pending import Lease, LeasedDocument, Leases, Pending, Reservation
+from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Stored
 from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
 
 from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Probe, compared
 from .server import Address, Server
 from .store import BATCH, RETRY_SECONDS, Known, Seen, Store, Write, open_header, parsed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.pending import Lease, Pending
-    from scrapy_neardup.index.protocol import Documents, Filing, Lookup
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0

@@ -23,20 +23,17 @@ upper bits of a number a list of documents by the lower bits; ``t`` has these gr
 from __future__ import annotations
 
 import zlib
+from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted
+from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.pending import MOST_NOTE
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.index.search import NO_MATCHES, Matches
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from scrapy_neardup.index.header import Header
 
 #: Version of this layout, beside the format of the header.
 VERSION = 3

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha1
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import NamedTuple
 
 
 class Call(NamedTuple):

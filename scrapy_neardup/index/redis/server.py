@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from binascii import crc_hqx
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,8 +31,6 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     Command = tuple[bytes | str | int, ...]
     #: Commands for the keys with a prefix.
     Batch = tuple[bytes, Sequence[Command]]
