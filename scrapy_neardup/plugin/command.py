@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
+
+from scrapy_neardup.errors import ConfigurationError
 
 
 class Command(ScrapyCommand):
@@ -46,7 +50,7 @@ class Command(ScrapyCommand):
         super().process_options(args, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run ``scrapy-neardup`` with one command more."""
+        """Run ``scrapy-neardup`` with two commands more."""
         import click
 
         from scrapy_neardup.cli import main
@@ -55,6 +59,9 @@ class Command(ScrapyCommand):
         url = click.Option(["--url"], help="Judge this page, from its download to the verdict.")
         says = "Say whether the add-on is on, and how it is set."
         main.add_command(click.Command("doctor", callback=self._doctor, params=[url], help=says))
+        report = click.Argument(["report"], required=False)
+        says = "Print the URLs that a NEARDUP_REPORT names as skipped, as JSON lines."
+        main.add_command(click.Command("skipped", callback=self._skipped, params=[report], help=says))
         arguments = ["--help"] if opts.show_help else [*args, *opts.arguments]
         try:
             main(arguments, prog_name="scrapy neardup", obj=Project(self._index, self._assignments))
@@ -81,6 +88,24 @@ class Command(ScrapyCommand):
             process.crawl(Visit, url=url, tell=tell)
             process.start()
         raise SystemExit(int(not all(told)))
+
+    def _skipped(self, report: str | None) -> None:
+        """Print the URLs that NEARDUP_BUDGET has skipped, once each, as JSON lines."""
+        from .settings import CrawlOptions
+
+        assert self.settings is not None
+        path = Path(report or CrawlOptions.from_settings(self.settings).report or "report")
+        if not path.is_file():
+            raise ConfigurationError(f"There is no {path}: name the file that NEARDUP_REPORT was.")
+        urls: dict[str, None] = {}
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                with suppress(ValueError):  # of a line that was cut
+                    told = json.loads(line)
+                    if told["action"] == "skip":
+                        urls[told["url"]] = None
+        for url in urls:
+            print(json.dumps({"url": url}))
 
     def _index(self) -> Path | str | None:
         """Return the folder of the project's index, or its URL; None if its settings name none."""

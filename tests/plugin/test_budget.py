@@ -1,5 +1,6 @@
 """NEARDUP_BUDGET: which requests are held back, and what that saves and loses on sites of several shapes."""
 
+import json
 import random
 from datetime import date, timedelta
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scrapy import Request
 
 from scrapy_neardup.plugin.budget import Budget, shape_of
+from tests.helpers import forked
 
 URL = "https://a.example/p/12?from=x"
 
@@ -359,6 +361,19 @@ async def test_a_trap_without_end_is_left_with_all_that_is_in_it(visit, kind):
     print(f"{kind.__name__}: {len(shown)} pages, {copies} copies, {result['budget/skipped']} skipped")
     assert result.stats["finish_reason"] == "finished"
     assert len({item["name"] for item in result.items}) == kind.items
+
+
+def test_what_was_skipped_is_a_feed_for_a_later_crawl(tmp_path):
+    told = [("skip", "/1"), ("defer", "/2"), ("skip", "/1"), ("drop_items", "/3"), ("skip", "/4")]
+    lines = [json.dumps({"action": action, "url": url}) for action, url in told]
+    (tmp_path / "report.jsonl").write_text("\n".join([*lines, lines[0][:9]]))
+
+    def skipped(name):
+        return forked.scrapy("neardup", "skipped", tmp_path / name, cwd=tmp_path)
+
+    found = skipped("report.jsonl")
+    assert [json.loads(line)["url"] for line in found.stdout.splitlines()] == ["/1", "/4"]
+    assert (found.returncode, skipped("none").returncode) == (0, 2)
 
 
 async def test_a_crawl_without_copies_skips_nothing(site, crawl, pages):
