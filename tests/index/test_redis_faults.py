@@ -61,9 +61,10 @@ def test_a_layout_of_another_version_is_refused(redis_server: RedisServer, redis
         redis_server.send(f"SET neardup:{{{name}}}:header [{layout},{{}}]")
         with pytest.raises(IndexMismatch, match=f"has the layout {layout}, .* start anew with NEARDUP_RESET"):
             open_index(redis_url, HEADER)
-    redis_server.send(f"SET neardup:{{{name}}}:header nothing")
-    with pytest.raises(IndexUnavailable, match="cannot be read"):
-        open_index(redis_url, HEADER)
+    for header in ("nothing", "[3,{},1000000000]"):
+        redis_server.send(f"SET neardup:{{{name}}}:header {header}")
+        with pytest.raises(IndexUnavailable, match="cannot be read"):
+            open_index(redis_url, HEADER)
 
 
 def test_what_one_index_resets_leaves_the_others_alone(redis_server: RedisServer) -> None:

@@ -13,13 +13,14 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from scrapy_neardup.arguments import require_whole
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.pending import Lease
 
 from .layout import FIRST_MORE, VERSION, Generation, Layout
 from .scripts import DIGEST, Call, packed
-from .server import IndexGone, require_fit
+from .server import MOST_PARTS, IndexGone, require_fit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -88,8 +89,9 @@ def read_header(server: Server, prefix: bytes) -> tuple[Header, int] | None:
     if data is None:
         return None
     try:
-        version, header, *parts = json.loads(data)
-        text = json.dumps(header).encode()
+        version, header, *rest = json.loads(data)
+        text, (parts,) = json.dumps(header).encode(), rest or [1]
+        require_whole("parts", parts, 1, MOST_PARTS)
     except (ValueError, TypeError, RecursionError) as error:
         raise IndexCorrupted(
             f"The header of the index in {shown} cannot be read ({error}): {_ANEW}"
@@ -99,7 +101,7 @@ def read_header(server: Server, prefix: bytes) -> tuple[Header, int] | None:
             f"The index in {shown} has the layout {version}, this version of scrapy-neardup knows {VERSION}: "
             f"use the version that made it, {_ANEW}"
         )
-    return Header.from_json(text), int(parts[0]) if parts else 1
+    return Header.from_json(text), parts
 
 
 def make_part(server: Server, header: Header, prefix: bytes, parts: int, first: int) -> tuple[Header, int]:
