@@ -302,6 +302,7 @@ class RedisIndex:
         store = self.store
 
         def settle(reservation: Reservation) -> None:
+            self.leases.held.discard(number)
             if reservation.confirmed:
                 kept = document._replace(notes=[reservation.note])
                 gone = (Write(store.removal(*each), each[1]) for each in replaced.each())
@@ -309,7 +310,6 @@ class RedisIndex:
             else:
                 store.settle(Write(store.removal(number, document)))
             self._own.pop(number, None)
-            self.leases.held.discard(number)
 
         reservation = self._own[number] = Reservation(document.urls[0], settle)
         self.leases.held.add(number)

@@ -176,6 +176,15 @@ local function take_out(bucket, entry)
   if new == '' then redis.call('DEL', bucket) else redis.call('SET', bucket, new, 'KEEPTTL') end
 end
 
+-- Have leases last longer, but not of what is being removed.
+function step.renew(key, keys, at, args)
+  for each = at + 2, at + args do
+    local ends = redis.call('ZSCORE', prefix .. 'p', ARGV[each])
+    if ends and ends ~= '0' then redis.call('ZADD', prefix .. 'p', ARGV[at + 1], ARGV[each]) end
+  end
+  return 1
+end
+
 function step.take_out(key, keys, at)
   for each = 1, keys do take_out(KEYS[key + each], ARGV[at + each]) end
   return 1

@@ -525,7 +525,7 @@ class Store:
             if not lapses:
                 return
             yield [call(part, "take_out") for part in others]
-        now = self.now() if if_lapsed or others else 0
+        now = self.now() if if_lapsed else 0
         yield [call(home, "remove", [group], number, slot, start, now, 0)]
 
     def fetch(self, numbers: Sequence[int]) -> Known:
@@ -548,7 +548,7 @@ class Store:
     def renew(self, numbers: Sequence[int], seconds: float) -> None:
         """Have the leases of pending documents end so many *seconds* from now."""
         ends = self.now() + round(seconds * 1000)
-        self._send((), [self._lease("ZADD", number, "XX", ends) for number in numbers])
+        self._send([Call(number % len(self.prefixes), "renew", (), (ends, number)) for number in numbers], ())
 
     def leases(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
@@ -557,10 +557,11 @@ class Store:
     def _stored(self, numbers: Sequence[int]) -> list[tuple[bytes | None, Lease]]:
         """Return the value and the lease of each document; of one that is gone neither holds."""
         # What is no longer pending by then, and is there, is kept: so values are read last.
-        places = [self.layout.place(number) for number in numbers]
-        lists: list[Read] = [(part, ("LINDEX", group, slot)) for part, group, slot in places]
+        places = [(number, *self.layout.place(number)) for number in numbers]
+        ends: list[Read] = [(part, ("ZSCORE", self.prefixes[part] + b"p", it)) for it, part, *_ in places]
+        lists: list[Read] = [(part, ("LINDEX", group, slot)) for _, part, group, slot in places]
         settled = {write.number: write.kept for write in self.settled if write.kept}
-        answers = self.read(*(self._lease("ZSCORE", number) for number in numbers), *lists)
+        answers = self.read(*ends, *lists)
         found = []
         for number, end, value in zip(numbers, answers, answers[len(numbers) :], strict=False):
             if number in settled:
@@ -569,10 +570,6 @@ class Store:
             lease = Lease(bool(value) if end is None else None if seconds > 0 else False, seconds)
             found.append((value, lease))
         return found
-
-    def _lease(self, command: str, number: int, *how: str | int) -> Read:
-        part = number % len(self.prefixes)
-        return part, (command, self.prefixes[part] + b"p", *how, number)
 
     def now(self) -> int:
         """Return the time of the server, in milliseconds."""
