@@ -77,25 +77,23 @@ def visible_text(html: str) -> str:
 
 def main_text(extracted: str, html: str) -> MainText | None:
     """Return the main text of the page *html* of which an extractor found *extracted*, or None."""
-    text, details = divided(extracted, lambda: visible_text(html))
+    text, details = divided(extracted)
+    if sum(length(line.strip()) for line in extracted.split("\n")) < _MISSED:
+        visible, size = _sentences(visible_text(html), _VISIBLE_PARAGRAPH)
+        if size >= _LEAST:
+            # Sentences that all pages of a site have never stand in for what was found on this one. That is
+            # joined, because the fingerprint leaves out short lines beside longer ones.
+            own = " ".join(line for line in extracted.split("\n") if line not in visible)
+            text = "\n".join([own, *visible] if own else visible)
     return MainText(text, " ".join(titles(html)), details) if text else None
 
 
-def divided(extracted: str, shown: Callable[[], str]) -> tuple[str, str]:
-    """Return the sentences, or whatever stands in for them, and the lines that are none.
-
-    *shown* returns what the page shows, line by line; it is asked only if next to nothing was *extracted*.
-    """
-    total = sum(length(line.strip()) for line in extracted.split("\n"))
-    if total < _MISSED:
-        visible, size = _sentences(shown(), _VISIBLE_PARAGRAPH)
-        if size < _LEAST:
-            return extracted, ""
-        # Sentences that all pages of a site have never stand in for what was found on this one. That is
-        # joined, because the fingerprint leaves out short lines beside longer ones.
-        own = " ".join(line for line in extracted.split("\n") if line not in visible)
-        return "\n".join([own, *visible] if own else visible), ""
+def divided(extracted: str) -> tuple[str, str]:
+    """Return the sentences, or whatever stands in for them, and the lines that are none."""
     lines = extracted.split("\n")
+    total = sum(length(line.strip()) for line in lines)
+    if total < _MISSED:
+        return extracted, ""
     kept, size = _sentences(extracted)
     known = set(kept)
     # Joined lines are short lines, too: one of them may be all that tells the page from others.
@@ -126,14 +124,10 @@ class Trafilatura:
         self.identity = f"trafilatura {version('trafilatura')} fast, {_IDENTITY}"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
-        return main_text(self.lines(html), html)
-
-    def lines(self, html: str) -> str:
-        """Return all that it finds."""
         from trafilatura import extract  # .1 s, for the processes that extract alone
 
         found = extract(html, fast=True, include_comments=False, deduplicate=False, with_metadata=False)
-        return found or ""
+        return main_text(found or "", html)
 
 
 class Resiliparse:
@@ -156,10 +150,10 @@ class Resiliparse:
 
 #: Built-in extractors: module in this package, class, and what to install if it cannot be imported.
 _BUILT_IN = {
-    "segment": ("segment", "Segment", "trafilatura lxml_html_clean"),
+    "segment": ("segment", "Segment", "lxml regex"),
     "trafilatura": ("libraries", "Trafilatura", "trafilatura lxml_html_clean"),
     "resiliparse": ("libraries", "Resiliparse", "'scrapy-neardup[resiliparse]'"),
-    "plain": ("libraries", "Plain", "trafilatura lxml_html_clean"),
+    "plain": ("libraries", "Plain", "lxml regex"),
 }
 EXTRACTORS = tuple(_BUILT_IN)
 

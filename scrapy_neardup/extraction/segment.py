@@ -18,8 +18,8 @@ import regex
 from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length, quoted_lines, stand_in
 
 from .blocks import BESIDE, LISTED, Layout
-from .libraries import Trafilatura, divided
-from .parsing import parsed, remove_no_text, titles, written
+from .libraries import divided
+from .parsing import parsed, remove_no_text, titles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,18 +56,14 @@ _SMALL_SHARE = 1 / 4
 _PROSE = 0.5
 #: A text that is a smaller part of what a page shows does not tell it from pages that show other things.
 _SMALL_PART = 2 / 3
-#: Elements of the largest page that Trafilatura is to read, which takes it up to .1 ms each.
-_LARGE = 10_000
 #: Short lines of the main text that are kept, and comments.
 _DETAILS, _COMMENTS = 200, 100
 
 
 class Segment:
-    """The article as the run of blocks with the greatest score; if there is none, what Trafilatura finds."""
+    """The article as the run of blocks with the greatest score; if there is none, the lines of the page."""
 
-    def __init__(self) -> None:
-        self._otherwise = Trafilatura()
-        self.identity = f"segment 20, {self._otherwise.identity}"
+    identity = "segment 21"
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         root = parsed(html)
@@ -109,31 +105,16 @@ class Segment:
         comments = (block.text for block in blocks if block.prose and block.region == "comments")
         details[:0] = [stand_in(mmh3.hash64(text, signed=False)[0]) for text in comments][:_COMMENTS]
         if found < max(ARTICLE, _SMALL_SHARE * _letters(_free(blocks))):
-            return self._other(root, title, blocks, details[:_DETAILS])
+            # A page without an article is its lines, without menu and foot; if they are few, links are, too.
+            own = _free(blocks[inside.start : inside.stop])
+            if _letters(own) < ARTICLE:
+                own = [block for block in blocks if not block.region] or blocks
+            found_lines, left_out = divided("\n".join(block.text for block in own))
+            whole = MainText(found_lines, title, "\n".join((left_out, *details[:_DETAILS])).strip())
+            return _with_all_shown(whole, blocks) if found_lines else None
         kept = prose if found >= _PROSE * _letters(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details[:_DETAILS]))
         return _with_all_shown(text, blocks[inside.start : inside.stop])
-
-    def _other(
-        self, root: _Element, title: str, blocks: Sequence[Block], details: Sequence[str]
-    ) -> MainText | None:
-        """Return what Trafilatura finds on a page without an article, if there is more than menu and foot.
-
-        On a letter, and on a page of many elements, it is their own lines. *details* may tell pages apart.
-        """
-        own = [block.text for block in _free(blocks)]
-        around = {block.text for block in blocks if block.region}.difference(own)
-        is_large = next(itertools.islice(root.iter(), _LARGE, None), None) is not None
-        if is_large or any(block.region == "quoted" for block in blocks):
-            lines = own or [block.text for block in blocks]
-        else:
-            lines = self._otherwise.lines(written(root)).split("\n")
-        lines = [line for line in lines if line.removeprefix("- ") not in around] or lines
-        text, left_out = divided("\n".join(lines), lambda: "\n".join(own))
-        if not text:
-            return None
-        found = MainText(text, title, "\n".join((left_out, *details)).strip())
-        return _with_all_shown(found, blocks)
 
 
 def _with_all_shown(text: MainText, blocks: Sequence[Block]) -> MainText:
@@ -166,20 +147,24 @@ def _give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is most of the text, and so the article itself.
 
     A region "around" is if it has as much prose as there is text in no region, links aside. So are comments
-    where there is no other article.
+    where there is no other article. Where there is neither, the greater part counts, however short.
     """
     around = Counter[int]()
     for block in blocks:
         if block.prose and block.region == "around":
             around[block.within] += block.letters
-    least = max(ARTICLE, _letters(_free(blocks)))
-    for block in blocks:
-        if around[block.within] >= least:
-            block.region = ""
     comments = [block for block in blocks if block.region == "comments"]
-    if _letters([block for block in comments if block.prose]) >= ARTICLE > _letters(_free(blocks)):
-        for block in comments:
-            block.region = ""
+    for least in (ARTICLE, 1):
+        least = max(least, _letters(_free(blocks)))
+        for block in blocks:
+            if around[block.within] >= least:
+                block.region = ""
+        free = _free(blocks)
+        is_article = _letters([block for block in free if block.prose]) >= ARTICLE
+        least = max(ARTICLE, _letters(free))
+        if not is_article and _letters([block for block in comments if block.prose]) >= least:
+            for block in comments:
+                block.region = ""
 
 
 def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[int]:

@@ -45,11 +45,8 @@ MAX_PAGES = 5000
 ORPHAN_GRACE = 1.0
 #: With fewer letters nothing was hidden but the text itself, which scripts are to show.
 _LITTLE = 200
-#: An article and a page of a few lines, processed by the server, so that each worker finds all set up.
-_FIRST = [
-    Page(b"<p>The council agreed to a plan for the harbour, to be finished in 3 years.</p>" * times, "", None)
-    for times in (9, 1)
-]
+#: Processed by the server, so that each worker finds all set up.
+_FIRST = Page(b"<p>The council agreed to a plan for the harbour, to be done in 3 years.</p>" * 9, "", None)
 
 
 def main() -> None:
@@ -63,8 +60,7 @@ def main() -> None:
     except (EOFError, OSError):  # the crawl has ended already
         return
     extractor = load_extractor(job.extractor)
-    for page in _FIRST:
-        extract(page, extractor, job.fingerprinter)
+    extract(_FIRST, extractor, job.fingerprinter)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     gc.freeze()  # pages of memory that the collector does not touch stay shared
     requests = socket.socket(fileno=os.dup(control.fileno()))

@@ -99,7 +99,7 @@ def _extract(name: str, area: ContentArea = ContentArea()) -> Callable[[bytes, P
     extractor = cache(lambda: load_extractor(name))
 
     def read(data: bytes, folder: Path) -> Any:
-        page = Page(_without_spans(data), "https://a.example/b", "text/html")
+        page = Page(data, "https://a.example/b", "text/html")
         found = extract(page, extractor(), small_fingerprinter(), keep_text=True, area=area)
         assert found.reason != "failed", found.detail
         return found.reason, found.fallback, found.text, found.signature
@@ -120,10 +120,9 @@ def page_by_trafilatura(data: bytes, folder: Path) -> Any:
 
 
 def _without_spans(page: bytes) -> bytes:
-    """Return *page* without cells that span others.
+    """Return *page* without cells that span others: Trafilatura takes minutes over many that span thousands.
 
-    Trafilatura, which Segment falls back to, takes minutes over many that span thousands. Then the worker
-    process that it runs in is ended: tests/extraction/test_workers.py.
+    Then the worker process that it runs in is ended: tests/extraction/test_workers.py.
     """
     return re.sub(rb"(row|col)span", rb"\1spam", page, flags=re.IGNORECASE)
 
