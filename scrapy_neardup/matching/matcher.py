@@ -68,7 +68,7 @@ class Candidates(NamedTuple):
     def best(self, among: NDArray[np.bool_]) -> int | None:
         """Return the row of the best of *among* (bool[n]), None if there is none.
 
-        Documents that are not pending come first; then exact ones, the most similar, the closest, the oldest.
+        Exact ones come first; then those that are not pending, the most similar, the closest, the oldest.
         """
         found, judgement, rows = self.found, self.judgement, among.nonzero()[0].tolist()
         if len(rows) < 2:
@@ -76,8 +76,8 @@ class Candidates(NamedTuple):
         return min(
             rows,
             key=lambda row: (
-                found.pending[row] is not None,
                 not judgement.exact[row],
+                found.pending[row] is not None,
                 -judgement.similarity[row],
                 judgement.distance[row],
                 found.stored.records["time"][row],

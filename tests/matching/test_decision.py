@@ -67,7 +67,7 @@ def candidates(rows: list[Row], *, complete: bool = True) -> Candidates:
 def best(rows: list[Row], among: list[int]) -> int | None:
     def rank(place: int) -> tuple[object, ...]:
         row = rows[place]
-        return (row.pending, not row.exact, -row.similarity, row.distance, row.time, f"u{place}")
+        return (not row.exact, row.pending, -row.similarity, row.distance, row.time, f"u{place}")
 
     return min(among, key=rank, default=None)
 
@@ -167,6 +167,7 @@ def test_as_read_row_by_row(
 
 
 def test_what_the_site_has_everywhere_is_boilerplate_unless_it_is_equal() -> None:
-    for row, kind in ((NEAR, "boilerplate"), (Row(near=True, exact=True), "exact")):
-        found = decide(candidates([row]), is_boilerplate=lambda row: row == 0)
-        assert (found.kind, found.row, found.filed) == (kind, 0, kind == "boilerplate")
+    equal = Row(near=True, exact=True, pending=True)
+    for rows, kind, row in (([NEAR], "boilerplate", 0), ([equal], "exact", 0), ([NEAR, equal], "exact", 1)):
+        found = decide(candidates(rows), is_boilerplate=lambda row, rows=rows: rows[row] is NEAR)
+        assert (found.kind, found.row, found.filed) == (kind, row, kind == "boilerplate")
