@@ -16,16 +16,14 @@ import resource
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
+from statistics import quantiles
 from typing import Any
 
-import numpy as np
 import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import Response
 from typing_extensions import Self
-
-from scrapy_neardup.extraction.libraries import load_extractor
 
 #: Pages at the beginning that are not counted: workers start, modules are imported.
 WARM = 80
@@ -40,9 +38,13 @@ class PagesSpider(scrapy.Spider):
     def __init__(self, base: str, way: str, pages: int) -> None:
         super().__init__()
         self.urls = [f"{base}/{number}" for number in range(pages)]
-        self.extract = load_extractor("trafilatura") if way == "inline" else None
+        self.extract = None
+        if way == "inline":
+            from scrapy_neardup.extraction.libraries import load_extractor
+
+            self.extract = load_extractor("trafilatura")
         self.seen = 0
-        self.started = self.ended = (0.0, 0.0, 0.0)
+        self.started = self.ended = (0.0, 0.0)
         self.late: list[float] = []
         self.collecting, self.collected = 0.0, 0.0
         gc.callbacks.append(self.note_collection)
@@ -130,7 +132,7 @@ def main() -> None:
     answer = {
         "rate": counted / seconds,
         "own": own / counted,
-        "stall": float(np.percentile(spider.late, 99)) * 1000 if spider.late else 0.0,
+        "stall": quantiles(spider.late, n=100)[-1] * 1000 if len(spider.late) > 1 else 0.0,
         "collection": spider.collected * 1000,
         "judged": stats.get("neardup/checked", 0),
     }

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import inputs
 from .crawl import MAX_SECONDS, WARM
-from .measuring import Finding, Form, Goal, interleave
+from .measuring import Finding, Form, Goal, interleave, timed
 
 WAYS = {
     "bare": "Scrapy alone",
@@ -24,6 +24,8 @@ WAYS = {
     "resiliparse": "plugin, resiliparse",
 }
 EXTRACTORS = ("segment", "trafilatura", "resiliparse")
+#: Pages of the short crawl, which shows what it takes to start.
+FEW = 60
 
 
 def measure(form: Form) -> Iterator[Finding]:
@@ -63,6 +65,21 @@ def measure(form: Form) -> Iterator[Finding]:
         stall = column(way, "stall")
         yield Finding(f"{WAYS[way]}: {work}", 0, "ms", stall, WAYS["bare"], bare, Goal(20), note)
     yield Finding(f"{WAYS['inline']}: {work}", 0, "ms", column("inline", "stall"))
+    yield starting(form)
+
+
+def starting(form: Form) -> Finding:
+    """Time whole processes that crawl a few short pages with an add-on and without."""
+    pages = [f"<title>{text[:40]}</title><p>{text}</p>" for text in inputs.texts(form.data)[:FEW]]
+
+    def one(way: str) -> float:
+        with serving(form, pages) as base:
+            return timed(lambda: crawl(form, base, way, len(pages)))
+
+    times = interleave(form.repeats, {way: lambda way=way: one(way) for way in ("bare", "segment")})
+    more = tuple(a - b for a, b in zip(times["segment"], times["bare"], strict=True))
+    work = f"a process that crawls {FEW} short pages: more time with the plugin than Scrapy alone"
+    return Finding(work, 0, "s", more, goal=Goal(0.3), note=f"Scrapy alone {min(times['bare']):.2f} s")
 
 
 def crawl(form: Form, base: str, way: str, pages: int) -> dict[str, Any]:
