@@ -472,6 +472,7 @@ def _cut(value: str | None, other: str | None) -> str | None:
     """Return some 120 characters of *value*, from a little before the first that *other* has not."""
     if value is None or len(value) <= 120:
         return value
-    differs = (at for at, (one, two) in enumerate(zip(value, other or "", strict=False)) if one != two)
-    start = max(0, next(differs, 0) - 20)
+    pairs = enumerate(zip(value, other or "", strict=False))
+    alike = next((at for at, (one, two) in pairs if one != two), min(len(value), len(other or "")))
+    start = max(0, alike - 20)
     return "…" * (start > 0) + value[start : start + 118] + "…" * (start + 118 < len(value))

@@ -7,8 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from hashlib import blake2b
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
@@ -18,63 +17,28 @@ from scrapy_neardup.extraction import Extraction
 from scrapy_neardup.fingerprint.main_text import changes, paragraphs_of
 from scrapy_neardup.fingerprint.signature import Signature
 from scrapy_neardup.index.pending import Reservation
-from scrapy_neardup.matching.items import (
-    Closest,
-    Described,
-    Difference,
-    RepeatedItems,
-    behind_items,
-    is_variant,
-    pack,
-)
+from scrapy_neardup.matching.items import Closest, Described, Difference, RepeatedItems, is_variant, pack
 from scrapy_neardup.matching.sites import site_key
 from scrapy_neardup.verdict import Verdict
 
 from .budget import LINK_KEY
 from .events import Action
+from .exceptions import NearDuplicatePage
 from .extension import NearDupExtension
-from .marks import CHANGED_KEY, NearDuplicatePage, clear_marks, mark, put
+from .marks import CHANGED_KEY, clear_marks, mark, put
 from .reservations import Patience
 from .responses import asks_again, browser_page, declared_canonical, page_url
 from .settings import Policy
+from .story import PARAGRAPHS, Story, identify, prefers
 
 #: Verdicts on pages that are no copies, but are of use only for their items and links.
 NO_TEXT_OF_ITS_OWN = ("too_short", "wall", "template", "boilerplate")
 #: Verdicts on pages whose text many pages show, so that only their items tell whether they are copies.
 SHOWN_BY_MANY = ("wall", "boilerplate")
-#: Bytes of the identifier of a story, and how many paragraphs of a page are noted.
-_SIZE, PARAGRAPHS = 12, 400
 _LEARNED = (
     "The field '%(field)s' of items changes from one URL of a page to another, so it no longer tells items "
     "apart. If it should not count from the start, name it in NEARDUP_ITEM_IGNORE."
 )
-
-
-def identify(url: str) -> bytes:
-    """Return the identifier of the story that was first seen at *url*: the same in each process and crawl."""
-    return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=_SIZE).digest()
-
-
-class Story(NamedTuple):
-    """The story of a page, and the identifier of the URL that it names as canonical; b"" if it names none."""
-
-    identifier: bytes
-    canonical: bytes = b""
-    #: The hashes of its paragraphs, under NEARDUP_CHANGES.
-    paragraphs: bytes = b""
-
-    @classmethod
-    def of(cls, url: str, note: bytes = b"") -> Story:
-        """Return what is known of the page at *url* that has this note."""
-        told = behind_items(note)
-        canonical = told[_SIZE : 2 * _SIZE].replace(bytes(_SIZE), b"")
-        return cls(told[:_SIZE], canonical, told[2 * _SIZE :]) if told else cls(identify(url))
-
-    def noted(self, url: str) -> bytes:
-        """Return what the note of the page at *url* has behind its items: nothing, of most pages."""
-        if self.paragraphs:
-            return self.identifier + self.canonical.ljust(_SIZE, b"\0") + self.paragraphs
-        return b"" if self == Story(identify(url)) else self.identifier + self.canonical
 
 
 class CrawledPage:
@@ -157,7 +121,7 @@ class CrawledPage:
             return None
         if self.policy == "drop_page" and not named and self.carries_item:
             self.policy = "drop_items"
-        named_by = partial(_prefers, identify(self.url) if config.prefer_canonical else None)
+        named_by = partial(prefers, identify(self.url) if config.prefer_canonical else None)
         how: dict[str, Any] = {"scope": self.scope, "keep_fragment": True, "named_by": named_by}
         self._reserve = partial(extension.detector.reserve, signature, self.url, **how)
         verdict = await self._reserve_place()
@@ -210,7 +174,7 @@ class CrawledPage:
         """Ask the index for a verdict and a place; return None if that fails."""
         assert self._reserve is not None
         waits = self.extension.config.revisits != "keep"
-        verdict = await self.extension.reservations.judge(
+        verdict = await self.extension.reservations.final_verdict(
             self._reserve, self.url, self.patience, revisits_wait=waits
         )
         if verdict is not None:
@@ -244,7 +208,7 @@ class CrawledPage:
                 self._copies = [(self.url, pages[0].url)]
             elif verdict.kind == "preferred":
                 own = identify(self.url)
-                self._copies = [(each.url, self.url) for each in pages if _prefers(own, each.url, each.note)]
+                self._copies = [(each.url, self.url) for each in pages if prefers(own, each.url, each.note)]
         assert not isinstance(self.extraction, str)  # what it has found was judged
         named = self.declared = declared_canonical(response.url, self.extraction.canonical)
         other = prefer and named is not None and named != self.url and site_key(named) == site_key(self.url)
@@ -498,8 +462,3 @@ def _explanation(match: Verdict, closest: Closest) -> dict[str, Any]:
     first = closest.differences[0] if closest.differences else Difference("", None, None)
     fields = [each.field for each in closest.differences]
     return {**match.explanation, **first._asdict(), "field": first.field or None, "fields": fields}
-
-
-def _prefers(canonical: bytes | None, url: str, note: bytes) -> bool:
-    """Whether the page at *url* with that note names the page with this identifier as its better version."""
-    return Story.of(url, note).canonical == canonical

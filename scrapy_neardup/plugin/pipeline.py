@@ -18,8 +18,9 @@ from scrapy_neardup.matching.records import filed_url
 from scrapy_neardup.verdict import Verdict
 
 from .events import Action
+from .exceptions import NearDuplicateItem
 from .extension import Component
-from .marks import MATCH_KEY, NearDuplicateItem, match_of, put
+from .marks import MATCH_KEY, match_of, put
 from .reservations import Patience
 
 #: A text of more characters than this is fingerprinted in a thread: it may be made to take long.
@@ -47,7 +48,7 @@ class NearDupPipeline(Component):
         _reservation.set(None)
         url, verdict = "", None
         with self.extension.reporter.fails_open("item", type(item).__name__):
-            url, verdict = await self.judge(item)
+            url, verdict = await self._judge(item)
         if verdict is None:
             return item
         _reservation.set(verdict.reservation)
@@ -77,7 +78,7 @@ class NearDupPipeline(Component):
             with self.extension.reporter.fails_open("settle", "an item"):
                 settle(reservation)
 
-    async def judge(self, item: Any) -> tuple[str, Verdict | None]:
+    async def _judge(self, item: Any) -> tuple[str, Verdict | None]:
         """Return the item's URL and the verdict on it, which is None if the item cannot be compared."""
         adapter = fields_of(item) or {}
         text = "\n".join(_text(adapter.get(name)) for name in self.extension.config.item_fields)
@@ -98,7 +99,7 @@ class NearDupPipeline(Component):
             self.extension.detector.reserve, signature, filed, scope=f"item:{scope}", keep_fragment=True
         )
         patience = Patience(self.extension.config.pending_timeout)
-        return url, await self.extension.reservations.judge(ask, filed, patience, prefix="item/")
+        return url, await self.extension.reservations.final_verdict(ask, filed, patience, prefix="item/")
 
     def _skip(self, reason: str) -> tuple[str, None]:
         self.extension.reporter.count(f"item/skipped/{reason}")

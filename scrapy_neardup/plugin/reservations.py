@@ -58,7 +58,7 @@ class Reservations:
         #: Functions to call when Scrapy is done with a request, each with the request.
         self._waiting: dict[Callable[[], None], Request] = {}
 
-    async def judge(
+    async def final_verdict(
         self,
         ask: Callable[[], Verdict],
         url: str,

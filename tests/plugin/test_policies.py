@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_neardup.plugin.marks import NearDuplicatePage
+from scrapy_neardup.plugin import NearDuplicatePage
 
 POLICIES = ("tag", "drop_items", "drop_page")
 

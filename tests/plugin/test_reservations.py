@@ -65,7 +65,7 @@ class Crawl:
                 raise verdict
             return verdict
 
-        return await self.made.judge(ask, URL, self.patience, **options)
+        return await self.made.final_verdict(ask, URL, self.patience, **options)
 
     async def hold(self, name, prefix=""):
         reservation = self.reservation(name)

@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_neardup.matching.items import behind_items, pack, unpack
 from scrapy_neardup.plugin import signals
-from scrapy_neardup.plugin.page import Story, identify
+from scrapy_neardup.plugin.story import Story, identify
 from tests.helpers import forked
 from tests.helpers.site import html, words
 

@@ -10,8 +10,7 @@ from scrapy.pipelines.files import FilesPipeline
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider
 
 from scrapy_neardup.index.pending import Reservation
-from scrapy_neardup.plugin import NearDupExtension, signals
-from scrapy_neardup.plugin.marks import NearDuplicatePage
+from scrapy_neardup.plugin import NearDupExtension, NearDuplicatePage, signals
 
 policies = pytest.mark.parametrize("policy", ["drop_items", "drop_page"])
 
