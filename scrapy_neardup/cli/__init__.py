@@ -19,7 +19,7 @@ from .serve import serve
 def main() -> None:
     """Near-duplicates: audit a crawl, look after an index, compare, evaluate.
 
-    In a Scrapy project "scrapy neardup" knows its index, and has one command more: doctor.
+    In a Scrapy project "scrapy neardup" knows its index, and has two commands more: doctor and skipped.
     """
 
 
