@@ -59,10 +59,7 @@ def length(paragraph: str) -> int:
 
 
 def long_paragraphs(text: str, minimum: int) -> tuple[str, str]:
-    """Return what is fingerprinted of *text*, and its short lines.
-
-    The first are the lines whose `length` is at least *minimum*, or all of the text if they are too few.
-    """
+    """Return the lines of *text* of *minimum* `length`, or all if these are few; and the short lines."""
     if not minimum:
         return text, ""
     kept: list[str] = []

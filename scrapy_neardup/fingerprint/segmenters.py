@@ -53,10 +53,7 @@ def load_segmenter(name: str) -> Segmenter:
 
 
 def segment(tokens: Tokens, segmenter: Segmenter) -> Tokens:
-    """Join the Han characters among *tokens* to the words that *segmenter* finds, numbers if all of one are.
-
-    Raises `ConfigurationError` if the segmenter fails or changes the text.
-    """
+    """Join Han characters among *tokens* to the words of *segmenter*. Raises `ConfigurationError`."""
     han = tokens.kinds == HAN
     if not han.any():
         return tokens

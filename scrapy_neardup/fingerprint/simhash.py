@@ -50,10 +50,7 @@ def _votes(features: Hashes, weights: NDArray[np.floating]) -> list[int]:
 
 
 def hamming(a: ArrayLike, b: ArrayLike) -> Any:
-    """Count the bits in which 64-bit fingerprints differ: an int for two ints, else uint8, broadcast.
-
-    Raises `ConfigurationError` for other numbers, and for shapes that do not go together.
-    """
+    """Count the bits that differ: an int for two ints, else uint8, broadcast. Raises `ConfigurationError`."""
     one, other = whole_numbers("Fingerprints", a, np.uint64), whole_numbers("Fingerprints", b, np.uint64)
     try:
         differing: NDArray[np.uint8] = np.bitwise_count(one ^ other)

@@ -91,10 +91,7 @@ def compare(new: NDArray[Any], stored: NDArray[Any]) -> list[Others]:
 
 
 def figures(terms: Terms) -> Hashes:
-    """Hash the figures of short lines, such as 19.99, 08:15 or 2031-05-07.
-
-    A figure is a run of numbers with a single sign between them.
-    """
+    """Hash the figures of short lines, numbers with single signs between, such as 19.99 or 2031-05-07."""
     tokens = terms.tokens
     numbers = tokens.numbers.nonzero()[0]
     if not len(numbers):
@@ -149,10 +146,7 @@ def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
 
 
 def words(short: Terms, main: Terms, counts: list[int]) -> Hashes:
-    """Hash the words of the *short* lines of each text, and of the *main* text if its *counts* are low.
-
-    Those of short lines are the greater ones, so that they are kept first.
-    """
+    """Hash words of *short* lines, as the greater and so kept ones, and of *main* texts of low *counts*."""
     found = _words(short, SYLLABLE)
     found = Hashes(found.values | _FIRST, found.bounds)
     if min(counts) > FEW:

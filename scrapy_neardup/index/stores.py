@@ -109,10 +109,7 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
         return self._index.search(0, _row("Fingerprints", fingerprints, np.uint64), distance)
 
     def fingerprints(self, numbers: ArrayLike) -> NDArray[np.uint64]:
-        """Return the fingerprints stored under *numbers* that `add` or `search` gave: uint64[n].
-
-        Raises `IndexCorrupted` for another number, `ConfigurationError` for one below 0.
-        """
+        """Return the fingerprints under *numbers*: uint64[n]. Raises as `add`, or `IndexCorrupted`."""
         row = _row("Numbers", _row("Numbers", numbers, np.uint64), np.int64)
         fingerprints: NDArray[np.uint64] = self._index.fetch(row).records["fingerprint"]
         return fingerprints

@@ -28,10 +28,7 @@ class SiteCounter:
         self._lock = threading.Lock()
 
     def meets(self, url: str, copy: str, tokens: int, *, count: bool = True) -> bool:
-        """Tell whether the text stored under *url* is a wall, now that it is met under the URL *copy*, too.
-
-        The text has so many *tokens*. With *count* the meeting is remembered.
-        """
+        """Tell whether the text of *url*, of so many *tokens*, is a wall, now that *copy* has it, too."""
         if tokens > LONGEST_OF_A_SITE:
             return False
         short = tokens <= LONGEST_ON_SITES

@@ -401,10 +401,7 @@ def _plain(value: object) -> str:
 
 
 def _amount(text: str) -> tuple[str, str]:
-    """Return the number of a price, a size or the like, however it is written, and what stands beside it.
-
-    Beside it stand letters and signs such as % and €. Of a price all numbers are returned.
-    """
+    """Return the number of a price or size (of a price all), and the letters and signs such as % beside."""
     found = [*_AMOUNT.finditer(text[: _BRIEF + 1])]
     priced = any(unicodedata.category(each) == "Sc" for each in text)
     if len(text) > _BRIEF or not (priced or (len(found) == 1 and sum(map(str.isalpha, text)) <= _LETTERS)):

@@ -154,10 +154,7 @@ class Findings(NamedTuple):
 
 
 def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
-    """Judge n pairs of candidates.
-
-    What each rule asks, which hold, and which has decided is added to *told*, by the names in docs/scrapy.md.
-    """
+    """Judge n pairs; what rules ask, and which has decided, is added to *told* as docs/scrapy.md names it."""
     any_of, all_of = likenesses(pairs), demands(pairs)
     copies = [rule.holds & (pairs.substituted <= rule.numbers) for rule in any_of]
     similar = reduce(np.logical_or, [rule.holds for rule in any_of])

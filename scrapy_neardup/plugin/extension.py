@@ -160,9 +160,9 @@ class NearDupExtension:
     def _open(self, extractor: str) -> Detector:
         """Open the index for texts of the *extractor* of that identity. Raises what `Detector.open` does."""
         config = self.config
-        with self.reporter.fails_open("close", "what a crawl that has not begun has opened"):
-            for failed in [each for each in _opened if not each.crawling]:
-                for opened in _opened.pop(failed):
+        for failed in [each for each in _opened if not each.crawling]:
+            for opened in _opened.pop(failed):
+                with self.reporter.fails_open("close", "what a crawl that has not begun has opened"):
                     opened.close()
         place = config.store or config.dir
         reset = config.reset and str(place) not in _emptied

@@ -262,7 +262,7 @@ class CrawledPage:
         with self.reporter.fails_open("output", response.url):
             if self._reserve is not None:
                 described = self.extension.item_notes.describe(item)
-                found = await self._compare(response, item, described, several=several)
+                found = await self._compare(item, described, several=several)
         if self.policy == "drop_items" and found == "undecided":
             self._held = item
             return False
@@ -289,7 +289,7 @@ class CrawledPage:
             return name
         return f"{name}-{identify(repr(sorted(item.items()) or number)).hex()[:8]}"
 
-    async def _compare(self, response: Response, item: Any, described: Described, *, several: bool) -> str:
+    async def _compare(self, item: Any, described: Described, *, several: bool) -> str:
         """Compare an item with those of the repeated pages; file the page beside them if it differs."""
         # Items of a copy are compared to drop them, and those of a revisit to note new ones.
         dropped = self.policy == "drop_items" and (described or self.kind not in SHOWN_BY_MANY)
@@ -305,7 +305,7 @@ class CrawledPage:
             if found != "differs":
                 return found
             closest = self.differing or stored.closest(described)
-            if self.differing is None and self._learn(response, closest):
+            if self.differing is None and self._learn(closest):
                 described = self.extension.item_notes.describe(item)
             elif self.reservation is not None or not await self._file_beside(stored):
                 self._note_difference(closest)
@@ -328,7 +328,7 @@ class CrawledPage:
         """Note that the page is no copy, and the first of its story."""
         self.story, self._copies = self.story._replace(identifier=identify(self.url)), []
 
-    def _learn(self, response: Response, closest: Closest) -> bool:
+    def _learn(self, closest: Closest) -> bool:
         """Learn from an item that differs in one field from that of the same page under another URL."""
         page = closest.page
         if page is None or not page.exact or page.url == self.url or closest.fields < 2:

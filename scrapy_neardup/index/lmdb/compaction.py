@@ -180,7 +180,8 @@ def _new_run(environment: Environment, start: int, stop: int, documents: int) ->
         layout.write_state(environment, transaction, replace(state, next_run=state.next_run + 1))
         return Run(state.next_run, start, stop, documents, bits)
 
-    bits = layout.partition_bits(documents, environment.tuning.partition_entries)
+    parts = documents // environment.tuning.partition_entries
+    bits = min(layout.MAX_PARTITION_BITS, parts.bit_length())
     return environment.write(work)
 
 

@@ -341,11 +341,6 @@ class Partition(NamedTuple):
     mask: int
 
 
-def partition_bits(documents: int, entries: int) -> int:
-    """Return by how many bits to cut a table of so many *documents* into partitions of about *entries*."""
-    return min(MAX_PARTITION_BITS, max(0, documents // entries).bit_length())
-
-
 def encode_partition(entries: Entries, cut: int, key: bytes) -> bytes:
     """Return the bytes of a partition of a table that is cut by *cut* bits, to be stored under *key*."""
     count = len(entries.keys)
