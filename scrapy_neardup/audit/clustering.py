@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import translate
+from functools import lru_cache
 from itertools import islice, takewhile
 from operator import not_
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scrapy_neardup.matching.counters import LONGEST_ON_SITES, SITES
+from scrapy_neardup.matching.items import ItemNotes, other_amounts, unpack
 from scrapy_neardup.matching.matcher import Judgement
 from scrapy_neardup.matching.records import DIGEST, URL, filed_url
 from scrapy_neardup.matching.rules import ELSEWHERE_CONTAINED, jaccard_asked
@@ -25,7 +27,7 @@ from .all_pairs import Compared, PairJudge, compare_all
 from .arrays import begins, places, ranges, text_places
 from .crawl import Crawl
 from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS
-from .names import Names, clashing_notes, notes_differ
+from .names import Names
 from .options import AuditOptions
 
 Rows = NDArray[np.int64]
@@ -121,6 +123,27 @@ def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> Flags:
     for own in np.split(rows, np.flatnonzero(new)[1:]) if len(rows) else ():
         found[own[[*clashing_notes(notes[row] for row in own.tolist())]]] = True
     return found
+
+
+@lru_cache(maxsize=1 << 12)
+def notes_differ(one: bytes, other: bytes, *, one_site: bool = True) -> bool:
+    """Tell whether two notes differ: on one site in any field, on two in an amount; empty ones never do."""
+    if not one or not other or one == other:
+        return False
+    (mine,), (others,) = unpack(one), unpack(other)
+    return bool(ItemNotes().difference(mine, others)) if one_site else other_amounts(mine, others)
+
+
+def clashing_notes(notes: Iterable[bytes]) -> Iterator[int]:
+    """Yield the positions of *notes* that differ from an earlier one that was not yielded itself."""
+    kept: dict[bytes, None] = {}
+    for place, note in enumerate(notes):
+        if note in kept:
+            continue
+        if any(notes_differ(note, each) for each in kept):
+            yield place
+        else:
+            kept[note] = None
 
 
 def _spread(crawl: Crawl, leaders: Rows) -> Flags:

@@ -1,32 +1,23 @@
-"""What tells the pages of one site apart: the words of their titles, and what their items say."""
+"""The names of pages: the words of their titles that tell them from others of their site and release."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple, TypeVar
 
-from scrapy_neardup.matching.items import ItemNotes, other_amounts, pack, unpack
 from scrapy_neardup.matching.sites import split_url
 
 #: Sites and releases with so many different titles show which words of titles, or paragraphs, are theirs.
 TITLES = 15
 #: A word, or several that dots or colons make one name of: ``package.module.Class``, ``3.7.1``.
 _WORD = re.compile(r"\w+(?:[.:]+\w+)*")
-#: Names of fields that say where or when an item was found, not what it says.
-_PLACES = re.compile(
-    r"(?:^|[\W_]|(?<=[a-z])(?=[A-Z]))(?:u?u?id|guid|key|url|uri|link|href|hash|digest|md5|sha1|sha256|checksum"
-    r"|etag|position|pos|index|row|line|offset|timestamp)$|crawl|fetch|scrap|download|retriev|extracted",
-    re.IGNORECASE,
-)
 #: Parts of a path that name a release: numbers, perhaps after a v; and words for the newest or the next one.
 _RELEASE = re.compile(r"v?\d{1,9}(?:[._]\d{1,9}){0,5}(?:[._]x)?")
 _STANDING = frozenset(("stable", "latest", "current", "dev", "main", "master", "nightly"))
 #: It may be that of a date.
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_NOTES = ItemNotes()
 
 Words = frozenset[str]
 _Group = TypeVar("_Group", bound=Hashable)
@@ -129,30 +120,3 @@ def place_of(url: str) -> tuple[str, str]:
             start, _, end = url.lower().partition(folder + "/")
             return folder, f"{start}{folder.rpartition('/')[0]}//{end}" if end else ""
     return "", ""
-
-
-def note_of(item: Mapping[str, Any], without: Collection[str] = ()) -> bytes:
-    """Return the note of an item, without the fields *without* and those named like identifiers or places."""
-    said = {name: item[name] for name in item if name not in without and not _PLACES.search(name)}
-    return pack([_NOTES.describe(said)])
-
-
-@lru_cache(maxsize=1 << 12)
-def notes_differ(one: bytes, other: bytes, *, one_site: bool = True) -> bool:
-    """Tell whether two notes differ: on one site in any field, on two in an amount; empty ones never do."""
-    if not one or not other or one == other:
-        return False
-    (mine,), (others,) = unpack(one), unpack(other)
-    return bool(_NOTES.difference(mine, others)) if one_site else other_amounts(mine, others)
-
-
-def clashing_notes(notes: Iterable[bytes]) -> Iterator[int]:
-    """Yield the positions of *notes* that differ from an earlier one that was not yielded itself."""
-    kept: dict[bytes, None] = {}
-    for place, note in enumerate(notes):
-        if note in kept:
-            continue
-        if any(notes_differ(note, each) for each in kept):
-            yield place
-        else:
-            kept[note] = None

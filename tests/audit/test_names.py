@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.names import clashing_notes, name_pages, note_of, notes_differ
+from scrapy_neardup.audit.clustering import clashing_notes, notes_differ
+from scrapy_neardup.audit.names import name_pages
+from scrapy_neardup.audit.sources.feeds import note_of
 
 from .corpora import edited, feed, text
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from scrapy_neardup.audit.names import note_of
 from scrapy_neardup.audit.options import AuditOptions
+from scrapy_neardup.matching.items import ItemNotes, pack
 
 from .records import (
     MAX_RECORD,
@@ -67,8 +67,22 @@ _GAP = re.compile(r"[\s,\[\]\ufeff]*")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
+#: Names of fields that say where or when an item was found, not what it says.
+_PLACES = re.compile(
+    r"(?:^|[\W_]|(?<=[a-z])(?=[A-Z]))(?:u?u?id|guid|key|url|uri|link|href|hash|digest|md5|sha1|sha256|checksum"
+    r"|etag|position|pos|index|row|line|offset|timestamp)$|crawl|fetch|scrap|download|retriev|extracted",
+    re.IGNORECASE,
+)
+_NOTES = ItemNotes()
+
 #: Items of a feed, numbered; a str tells what is wrong with one.
 Items: TypeAlias = "Iterator[tuple[int, dict[str, Any] | str]]"
+
+
+def note_of(item: Mapping[str, Any], without: Collection[str] = ()) -> bytes:
+    """Return the note of an item, without the fields *without* and those named like identifiers or places."""
+    said = {name: item[name] for name in item if name not in without and not _PLACES.search(name)}
+    return pack([_NOTES.describe(said)])
 
 
 class Fields:

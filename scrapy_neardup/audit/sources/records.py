@@ -80,7 +80,7 @@ class PageRecord:
     #: What a WARC ``revisit`` record has the same body as: one is known.
     refers_digest: str | None = None
     refers_url: str | None = None
-    #: What the item says beside its text, see `names.note_of`; empty for a page that is no item.
+    #: What the item says beside its text, see `feeds.note_of`; empty for a page that is no item.
     note: bytes = b""
 
 
