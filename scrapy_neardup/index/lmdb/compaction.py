@@ -28,7 +28,7 @@ from .snapshot import Snapshot, reading
 #: The name of a database, a key, the value to write under it, or None to delete the one that is there.
 Item = tuple[str, bytes, bytes | None]
 #: A table of a family, as a function that returns the entries whose keys are in [low, high].
-Table = tuple["Family", "Callable[[int, int], Entries]"]
+Table = tuple[Family, Callable[[int, int], Entries]]
 #: A run is written again once this share of its documents has a tombstone.
 HOLLOW = 0.25
 
