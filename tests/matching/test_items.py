@@ -218,6 +218,9 @@ def test_what_is_shown_is_forgotten_in_time_and_an_item_may_hold_itself():
     loop.append(loop)
     first, *_, last = (notes.describe({"a": value}) for value in (loop, *range(1 << 14)))
     assert notes.difference(last, first) == [Difference("a", str((1 << 14) - 1), None)]
+    shorter, longer = (notes.describe({"a": "word " * 80 + end}) for end in ("", "and an end"))
+    (found,) = notes.difference(longer, shorter, exact=False)
+    assert found == Difference("a", f"…{'word ' * 4}and an end", f"…{'word ' * 4}")
 
 
 IDENTIFIERS = [f"7f3a{n}91c2e{n}04be{n}719d" for n in range(6)]
