@@ -345,7 +345,7 @@ def _hash(value: str | bytes) -> bytes:
 def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
     """Yield what a field says: its short values, and its text. Nothing for what says nothing."""
     texts, paths, short = list[str](), list[str](), list[str]()
-    for path, leaf in _leaves(value):
+    for path, leaf in leaves(value):
         text = "\0now" if _is_moment(leaf) else _plain(leaf)
         if len(text) > _CHARACTERS and (text.count(" ") > _WORDS or not _is_spaced(text)):
             texts.append(text)
@@ -376,19 +376,19 @@ def fields_of(value: object) -> MutableMapping[str, Any] | None:
     return ItemAdapter(value) if ItemAdapter.is_item(value) else None
 
 
-def _leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
+def leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:
     """Yield each value within dicts, lists and items, with the path to it; a set has one path for all."""
     if value is None or isinstance(value, (str, bytes, int, float)) or depth > _DEPTH:
         yield path, value
     elif isinstance(value, (list, tuple)) and len(value) > 1:
         for number, each in enumerate(value):
-            yield from _leaves(each, f"{path}.{number}", depth + 1)
+            yield from leaves(each, f"{path}.{number}", depth + 1)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for each in value:
-            yield from _leaves(each, path, depth + 1)
+            yield from leaves(each, path, depth + 1)
     elif (fields := fields_of(value)) is not None:
         for name, each in fields.items():
-            yield from _leaves(each, f"{path}.{name}", depth + 1)
+            yield from leaves(each, f"{path}.{name}", depth + 1)
     else:
         yield path, value
 

@@ -14,8 +14,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
+from scrapy.linkextractors import IGNORED_EXTENSIONS
 from w3lib.url import canonicalize_url
 
+from scrapy_neardup.matching.items import leaves
 from scrapy_neardup.matching.sites import host_of
 
 from .responses import carries_item, is_for_spider
@@ -37,6 +39,11 @@ FIRST, WAITS, DRAWN = (0, "", 0), 2, 4
 SHAPES, LINKS = 10_000, 1_000_000
 #: A segment of a path that names something, rather than one of many things.
 _WORD = re.compile(r"[^\W\d_]{0,20}")
+#: The URL of a file, such as a picture, up to its parameters.
+_FILE = re.compile(
+    rf"(?:https?:/)?/[^?#\s]{{,2000}}\.(?:{'|'.join(map(re.escape, IGNORED_EXTENSIONS))}|avif)(?![^?#])",
+    re.IGNORECASE,
+)
 
 
 class SkippedRequest(IgnoreRequest):
@@ -95,6 +102,12 @@ def twins_of(url: str) -> tuple[int, dict[str, tuple[int, int]]]:
             name = "/".join([*map(_typed, path[:number]), "{}"]) + "/*" * (len(other) - number)
             twins[f"={host}{name}"[:300]] = key(other, query, number), key(other, query)
     return key(path, query), twins
+
+
+def files_of(item: object) -> list[str]:
+    """Return the URLs of files that *item* names: two pictures of a gallery may differ in nothing else."""
+    found = (_FILE.match(leaf) for _, leaf in leaves(item) if isinstance(leaf, str))
+    return sorted({file[0] for file in found if file is not None})
 
 
 def may_be_held(request: Request) -> bool:

@@ -21,7 +21,7 @@ from scrapy_neardup.matching.items import Closest, Described, Difference, Repeat
 from scrapy_neardup.matching.sites import site_key
 from scrapy_neardup.verdict import Verdict
 
-from .budget import LINK_KEY
+from .budget import LINK_KEY, files_of
 from .events import Action
 from .exceptions import NearDuplicatePage
 from .extension import NearDupExtension
@@ -425,7 +425,10 @@ class CrawledPage:
             story, new = identify(self.url), True  # a better version is wanted, too
         elif not isinstance(self.extraction, str) and self.extraction.signature is not None:
             # It may have items or links; no crawl of items needs one without. What it shows is its story.
-            items = [sorted(said.items()) if said else self.url for _, said in self._passed.values()]
+            items = [
+                (sorted(said.items()), files_of(item)) if said else self.url
+                for item, said in self._passed.values()
+            ]
             story, new = identify(f"{self.extraction.signature.digest!r}{items}"), new or not budget.items
         # Without any item and link it may be the answer to too many requests, and not the page.
         if self.ended and not (new or self.yielded_items or self.has_links):

@@ -253,6 +253,17 @@ class Limited(Shop):
         return path, f"<h1>Lamp {path}</h1><p>{self.text(int(path[3:]))}</p>", ["/"]
 
 
+class Gallery(Shop):
+    """Pictures in two sizes, which differ in nothing but the URL of a file."""
+
+    start, items = "/", 200
+
+    def show(self, path, query):
+        if path == "/":
+            return path, "", [f"/p/{each}{size}" for each in range(200) for size in ("?size=big", "")]
+        return path, f"<h1>Picture</h1><img src='https://b.example{path}.jpg?{random.random()}'>", []
+
+
 class Forum(Shop):
     """Boards with ?sort= and ?page=, threads in two orders, and another session in the links of each page."""
 
@@ -323,7 +334,7 @@ def visit(site, pages, text, crawl):
             def parse(self, response):
                 name = response.css("h1::text").get()
                 if name and response.url.split("/")[3].startswith(("p", "thread", "event")):
-                    yield {"name": name}
+                    yield {"name": name, "files": [{"url": response.css("img::attr(src)").get()}]}
                 yield from response.follow_all(css="a")
 
         site.server.RequestHandlerClass.do_GET = get
@@ -350,6 +361,12 @@ async def test_requests_for_copies_are_saved_and_no_page_is_lost(visit):
 async def test_what_is_answered_in_place_of_pages_tells_nothing_of_them(visit):
     result, _, _ = await visit(Limited, NEARDUP_BUDGET="skip")
     assert (result["budget/skipped"], result["too_short"] > 50) == (0, True)
+
+
+async def test_pictures_without_text_are_pages_of_their_own(visit):
+    _, shown, copies = await visit(Gallery, NEARDUP_BUDGET="skip")
+    assert len(shown) == 201
+    assert copies < 150
 
 
 @pytest.mark.slow
