@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import html as htmllib
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import regex
 
@@ -16,12 +16,8 @@ from scrapy_neardup.arguments import require_type, takes
 from scrapy_neardup.errors import ExtractorUnavailable
 from scrapy_neardup.fingerprint.main_text import SENTENCE, MainText, is_paragraph, length
 
+from .base import Extractor
 from .parsing import titles
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .base import Extractor
 
 _IDENTITY = "sentences 4"
 

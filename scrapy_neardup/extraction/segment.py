@@ -9,24 +9,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from collections.abc import Sequence
 from statistics import median_low
-from typing import TYPE_CHECKING
 
 import mmh3
 import regex
+from lxml.etree import _Element
 
 from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length, quoted_lines, stand_in
 
-from .blocks import BESIDE, LISTED, Layout
+from .blocks import BESIDE, LISTED, Block, Layout
 from .libraries import divided
 from .parsing import parsed, remove_no_text, titles
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from lxml.etree import _Element
-
-    from .blocks import Block
 
 # All lengths are in letters, see `length`.
 

@@ -8,21 +8,16 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter, deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.extraction.fair_queue import PAUSE, STRIKES, FairQueue
+from scrapy_neardup.extraction.fair_queue import PAUSE, STRIKES, FairQueue, Turn
 from tests.examples import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from scrapy_neardup.extraction.fair_queue import Turn
 
 LIMIT = 10.0
 QUICK = 0.05

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from typing import TYPE_CHECKING
 
 import pytest
 
 from scrapy_neardup import Detector
+from scrapy_neardup.fingerprint.main_text import MainText
 
 from .test_segment import OWN, TITLE, extracted, marked, page, paragraphs, told_apart
-
-if TYPE_CHECKING:
-    from scrapy_neardup.fingerprint.main_text import MainText
 
 HEADED = f"<h1>{TITLE}</h1>"
 SHORT = [f"{text[:120]}." for text in paragraphs(201, 9)]

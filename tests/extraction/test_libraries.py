@@ -6,7 +6,8 @@ It is never only what other pages have, too.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import pytest
 
@@ -16,9 +17,6 @@ from scrapy_neardup.extraction.libraries import main_text
 from scrapy_neardup.fingerprint.main_text import MainText
 
 from .hostile import ENGLISH, FRENCH
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SHORT = "So the harbour will stay open, said the mayor on Tuesday night."  # 63 letters
 

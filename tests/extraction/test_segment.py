@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given
@@ -23,9 +23,6 @@ from scrapy_neardup.fingerprint.main_text import MainText
 from tests.examples import examples
 
 from .hostile import ENGLISH
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LATIN = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
 HAN = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint.jaccard import character_jaccard, jaccard, text_jaccard
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 elements = st.one_of(st.integers(0, 20), st.integers(0, 2**64 - 1))
 bags = st.lists(elements, max_size=40)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 import regex
@@ -14,9 +14,6 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.normalise import composed, fold_letters, normalise
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
 

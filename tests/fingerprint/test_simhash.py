@@ -5,25 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import random
 from collections import Counter
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from scrapy_neardup.fingerprint import Weight, hamming, vote
 from scrapy_neardup.fingerprint.hashing import Hashes
 from scrapy_neardup.fingerprint.simhash import fingerprints
-
-if TYPE_CHECKING:
-    import random
-
-    from numpy.typing import NDArray
 
 VALUES = st.lists(st.integers(0, 2**64 - 1), max_size=40)
 FEW_VALUES = st.lists(st.sampled_from([1, 3, 0xF0F0, 2**63, 2**64 - 1, 2**40 - 1]), max_size=60)

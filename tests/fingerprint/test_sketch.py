@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from scrapy_neardup.fingerprint.hashing import Hashes
 from scrapy_neardup.fingerprint.sketch import BINS, SIZE, similarity, sketch_each
 from tests.examples import examples
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
 
 HASH = st.integers(0, 2**64 - 1)
 

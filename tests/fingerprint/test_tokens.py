@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +18,6 @@ from scrapy_neardup.fingerprint import Features, Fingerprinter
 from scrapy_neardup.fingerprint.normalise import fold_letters, normalise
 from scrapy_neardup.fingerprint.segmenters import load_segmenter, segment, stop_words, without
 from scrapy_neardup.fingerprint.tokens import BETWEEN, HAN, LETTER, SYLLABLE, tokenise
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 ONE_LETTER = r"[[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\p{L}]"
 ONE_SYLLABLE = rf"[[\p{{Hiragana}}\p{{Katakana}}\u30FC{ONE_LETTER}]&&\p{{L}}]"

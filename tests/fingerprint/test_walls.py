@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,6 @@ from scrapy_neardup.fingerprint.normalise import normalise
 sys.path.insert(0, str(Path(__file__).parents[1] / "walls"))
 
 from pages import across_hosts, on_each_host, templates
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FINGERPRINTER = Fingerprinter()
 
