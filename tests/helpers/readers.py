@@ -324,9 +324,9 @@ def note(data: bytes, folder: Path) -> Any:
 
 @_reader("redis_header", 1600)
 def redis_header(data: bytes, folder: Path) -> Any:
-    server: Any = SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_: data)
-    found = read_header(server)
-    return None if found is None else _used(found)
+    server: Any = SimpleNamespace(address=Address.parse("redis://h/0"), call=lambda *_, **__: data)
+    found = read_header(server, server.address.prefix)
+    return None if found is None else _used(found[0])
 
 
 @_reader("redis_bucket", 2800)
