@@ -351,7 +351,7 @@ def redis_generations(data: bytes, folder: Path) -> Any:
 
 @_reader("redis_document", 2200)
 def redis_document(data: bytes, folder: Path) -> Any:
-    layout = Layout(small_header(), b"p:")
+    layout = Layout(small_header(), [b"p:"])
     found = layout.unpack([data, data])
     first = found.take(slice(0, 1))
     return layout.filed(first, Generation(7, 0)), layout.pack(first), found.urls
@@ -360,7 +360,7 @@ def redis_document(data: bytes, folder: Path) -> Any:
 @_reader("redis_document", 30)
 def stored_record(data: bytes, folder: Path) -> Any:
     """Compare texts with a document whose record may be damaged: lookups verify no checksum."""
-    stored = Layout(small_header(), b"p:").unpack([data])
+    stored = Layout(small_header(), [b"p:"]).unpack([data])
     found = []
     for words in ("a b c " * 30, " ".join(f"word{number} {number}" for number in range(80))):
         index = MemoryIndex(small_header())

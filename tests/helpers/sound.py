@@ -91,7 +91,7 @@ def _of_indexes() -> Iterator[tuple[str, bytes]]:
     one = documents.take(slice(0, 1))
     yield "header", header.to_json()
     yield "redis_header", json.dumps([VERSION, json.loads(header.to_json())]).encode()
-    yield "redis_document", Layout(header, b"p:").pack(one)
+    yield "redis_document", Layout(header, [b"p:"]).pack(one)
     yield "redis_bucket", bytes(range(132))
     yield "redis_generations", b"7:0 70000:4"
     runs = (Run(0, 0, 20, 20, 2), Run(1, 20, 40, 19, 0))
