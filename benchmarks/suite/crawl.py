@@ -132,7 +132,7 @@ def main() -> None:
     answer = {
         "rate": counted / seconds,
         "own": own / counted,
-        "stall": quantiles(spider.late, n=100)[-1] * 1000 if len(spider.late) > 1 else 0.0,
+        "stall": quantiles(spider.late or [0, 0], n=100, method="inclusive")[-1] * 1000,
         "collection": spider.collected * 1000,
         "judged": stats.get("neardup/checked", 0),
     }
