@@ -6,11 +6,14 @@ import argparse
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
 from scrapy_neardup.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from .settings import CrawlOptions
 
 
 class Command(ScrapyCommand):
@@ -91,10 +94,7 @@ class Command(ScrapyCommand):
 
     def _skipped(self, report: str | None) -> None:
         """Print the URLs that NEARDUP_BUDGET has skipped, once each, as JSON lines."""
-        from .settings import CrawlOptions
-
-        assert self.settings is not None
-        path = Path(report or CrawlOptions.from_settings(self.settings).report or "report")
+        path = Path(report or self._options().report or "report")
         if not path.is_file():
             raise ConfigurationError(f"There is no {path}: name the file that NEARDUP_REPORT was.")
         urls: dict[str, None] = {}
@@ -107,10 +107,13 @@ class Command(ScrapyCommand):
         for url in urls:
             print(json.dumps({"url": url}))
 
-    def _index(self) -> Path | str | None:
-        """Return the folder of the project's index, or its URL; None if its settings name none."""
-        from .settings import CrawlOptions
+    def _options(self) -> CrawlOptions:
+        from .settings import CrawlOptions  # which no other command of Scrapy needs
 
         assert self.settings is not None
-        options = CrawlOptions.from_settings(self.settings)
+        return CrawlOptions.from_settings(self.settings)
+
+    def _index(self) -> Path | str | None:
+        """Return the folder of the project's index, or its URL; None if its settings name none."""
+        options = self._options()
         return options.store or options.dir
