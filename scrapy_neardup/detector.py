@@ -97,9 +97,13 @@ class Detector:
     ) -> Self:
         """Open the index in directory *path*, or with None one that vanishes with the process.
 
-        docs/api.md has the arguments. What an index was made with, but for the version of the *extractor*,
-        has to be the same. Raises `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`,
-        `IndexMismatch`.
+        *scheme*, *distance* (in bits), *tables* and *threshold* say which stored documents are candidates,
+        see `load_scheme`. Candidates have to be much alike, too, unless *verified* is off. Documents that are
+        older than *window* (days) no longer count.
+
+        If *features* and *extractor* (name and version of what made the texts) are given, the index must have
+        been made with the same ones, but for the version. *reset* empties the index first. Raises
+        `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
         """
         if path is not None:
             require_path(path)
@@ -155,9 +159,12 @@ class Detector:
     ) -> Verdict:
         """Judge a document; one that is to be stored gets a pending place, see `Verdict.reservation`.
 
-        Others find it at once, by `Verdict.pending`. It is stored *beside* documents with these URLs and
-        notes although it may repeat them. *named_by* tells, by URL and note of a stored page, if this is its
-        better version.
+        Such documents are unique ones, for example, and revisits whose text has changed. A pending document
+        is found by others at once; the `Verdict.pending` of those that match it is its handle.
+
+        A document repeats none of those whose URLs and notes are *beside* it: the items of their pages differ
+        from its own. With *keep_fragment* the fragment is part of the URL. A near-duplicate is found
+        ``preferred`` if *named_by* tells, by URL and note of a stored page, that this is its better version.
         """
         case = self._case(document, url, scope, keep_fragment=keep_fragment)
         case.counted, case.beside, case.named_by = True, beside, named_by

@@ -192,7 +192,10 @@ def most_shared(counts: Mapping[int, int], nearest: int = 0) -> Met:
 
 
 def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_MATCHES.document) -> Met:
-    """Return the *count* documents of *parts*, not *gone*, in the fewest bits, then the oldest; 0: all."""
+    """Return the *count* documents of *parts* that differ in the fewest bits, of equals the oldest; 0: all.
+
+    A document may come several times. Those of *gone* (int64[n], ascending) do not count.
+    """
     if not any(len(part.document) for part in parts):
         return Met({})
     every = Matches(*map(np.concatenate, zip(*parts, strict=True)))

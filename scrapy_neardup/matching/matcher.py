@@ -147,7 +147,10 @@ class Matcher:
         )
 
     def candidates(self, document: Documents, found: Found, oldest: float = 0) -> Candidates:
-        """Compare *document*, one row, with what its `lookups` have *found* in its scope since *oldest*."""
+        """Compare *document* (one row) with the documents of its scope that its `lookups` have *found*.
+
+        What was stored before *oldest* (seconds since 1970) is left out.
+        """
         record, records = document.records[0, ...], found.stored.records
         counts = (records["time"] >= oldest) & (records["scope"] == record["scope"])
         if not counts.all():
@@ -238,11 +241,14 @@ def decide(
 ) -> Decision:
     """Decide what a document is to its *candidates*.
 
-    Under its own URL a match is a revisit; what is stored stays as long as the text does, unless it was
-    stored before *renewed* (seconds since 1970) and will soon expire. If a bound has left candidates out,
-    only equal texts repeat each other. It repeats none of the settled pages whose URLs and notes are *beside*
-    it: its items differ. *named_by* tells by these whether a page names this one as its canonical version,
-    and *is_boilerplate* and *is_wall* of the row of a near-duplicate whether what the two share is that.
+    A match under the document's own URL is a revisit, never a duplicate. The stored document of that URL
+    stays as long as the text does, unless it was stored before *renewed* (seconds since 1970) and so will
+    soon expire. If a bound has left candidates out, only equal texts repeat each other.
+
+    It repeats none of the settled pages whose URLs and notes are *beside* it: its items differ from theirs.
+    *named_by* tells of URL and note of a page whether that names this one as its canonical version: then it
+    takes the place of what it repeats. Of the row of a near-duplicate *is_boilerplate* tells whether what the
+    document shares with it is of the document's own site, and *is_wall* whether their text is a wall.
     """
     found, judgement, own = candidates.found, candidates.judgement, candidates.own
     settled = np.array([pending is None for pending in found.pending], bool)
