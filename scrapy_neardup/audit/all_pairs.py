@@ -64,7 +64,10 @@ def equal_keys(keys: Keys, documents: NDArray[np.integer], most: int = MOST) -> 
 def near_pairs(
     values: Keys, distance: int = DISTANCE, *, layout: PermutedTables | None = None
 ) -> Iterator[Rows]:
-    """Yield pairs of places in *values* (uint64[n], sorted, all different) within *distance*: int64[m, 2]."""
+    """Yield all pairs of *values* (uint64[n], ascending, all different) within *distance* bits, each once.
+
+    They come in chunks of int64[m, 2]: two positions, the lower one first.
+    """
     layout = layout or choose_layout(values, distance)
     for table, bits in enumerate(layout.prefix_bits):
         for found in neighbours(_table(values, layout, table), bits, distance):

@@ -341,7 +341,10 @@ def order_of(
     hosts: Sequence[str],
     patterns: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the columns by which n pages of whole *stories* are sorted; *shares* as in `canonical_ranks`."""
+    """Return what n pages of whole *stories* (int64[n]) are ordered by, the most significant first.
+
+    *shares* (float64[n]): of the stories of a page's site, which share no other site has. Columns of n each.
+    """
     urls, sites = crawl.urls, crawl.documents.records["site"].astype(np.int64)
     groups = np.unique(stories << 32 | sites, return_inverse=True)[1]  # of a story on a site
 

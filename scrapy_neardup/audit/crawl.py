@@ -244,7 +244,10 @@ def without_paragraphs(text: str, keys: Collection[int]) -> str:
 def widespread(
     sites: NDArray[np.integer], keys: NDArray[np.uint64], titles: NDArray[np.integer], least: int = TITLES
 ) -> NDArray[np.bool_]:
-    """Tell which of n paragraphs stand under *least* different titles of their site; bool[n]."""
+    """Tell which of n paragraphs stand on pages of *least* different titles of their site; bool[n].
+
+    *sites* and *titles* have numbers of its site and of its page's title. This takes 40 bytes a paragraph.
+    """
     found = np.zeros(len(keys), bool)
     # Most paragraphs stand on few pages at all, and sorting by one column is quick.
     values, counts = np.unique(keys, return_counts=True)

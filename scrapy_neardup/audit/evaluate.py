@@ -130,7 +130,10 @@ def read_pairs(path: Path) -> LabelledPairs:
 def audited_documents(
     folder: Path, wanted: Collection[str]
 ) -> tuple[list[str], list[Document], AuditOptions]:
-    """Return URLs (sorted) and main texts of the pages *wanted* of an audit, and its settings."""
+    """Return the URLs (sorted) and main texts of the pages *wanted* of an audit, and its settings.
+
+    Of several pages with one URL the first is taken. Raises `ConfigurationError`.
+    """
     with opened_audit(folder) as (store, options):
         crawl = load_crawl(store, options)
         rows = {url: row for row, url in reversed([*enumerate(crawl.urls)]) if url in wanted}

@@ -164,7 +164,10 @@ def _no_pages(inputs: Sequence[Input], store: Store) -> SourceUnavailable:
 
 
 def changed_pages(old: Path, new: Path) -> Iterator[dict[str, Any]]:
-    """Yield ``url`` and ``change`` of each page, of several visits the last; raises `ConfigurationError`."""
+    """Yield ``url`` and ``change`` of each page: new, gone, unchanged, or changed and how: see `changes`.
+
+    Of several pages with one URL the last is taken. Raises `ConfigurationError`.
+    """
     if old.resolve() == new.resolve():
         raise ConfigurationError(f"{old} is named twice: name the directories of two audits.")
     with opened_audit(old) as (before, options), opened_audit(new) as (after, others):

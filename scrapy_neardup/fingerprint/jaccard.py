@@ -23,7 +23,10 @@ def character_shingles(text: str, size: int, seed: int = 0) -> NDArray[np.uint64
 
 
 def jaccard(a: ArrayLike, b: ArrayLike) -> float:
-    """Return the share of all elements of two sets that both have. Raises `ConfigurationError` for others."""
+    """Return the share of all the elements of two sets (uint64[m], uint64[n]) that are in both.
+
+    Raises `ConfigurationError` for what are no hashes of 64 bits.
+    """
     one, other = (whole_numbers("Hashes", each, np.uint64) for each in (a, b))
     return len(np.intersect1d(one, other)) / max(len(np.union1d(one, other)), 1)
 

@@ -20,7 +20,10 @@ _CHUNK = 1 << 14  # hash values at a time: 128 KB, which stays in the processor'
 
 
 def min_hashes(hashes: NDArray[np.uint64], count: int, seed: int) -> NDArray[np.uint64]:
-    """Return the least values of *count* functions, drawn from *seed*, over *hashes*: uint64[count]."""
+    """Return the least value of each of *count* functions over *hashes* (uint64[m]), as uint64[count].
+
+    The functions are drawn from *seed* (0 to 2³² - 1).
+    """
     # Mixed twice, so that neighbouring seeds have no functions in common.
     numbers = np.arange(1, count + 1, dtype=np.uint64)[:, np.newaxis]
     seeds = mix(mix(np.full((1, 1), seed, np.uint64)) + numbers)

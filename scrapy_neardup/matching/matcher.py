@@ -66,7 +66,10 @@ class Candidates(NamedTuple):
         return not (self.found.crowded or self.found.narrowed)
 
     def best(self, among: NDArray[np.bool_]) -> int | None:
-        """Return the best row *among* them, or None: exact, not pending, most similar, closest, oldest."""
+        """Return the row of the best of *among* (bool[n]), None if there is none.
+
+        Exact ones come first; then those that are not pending, the most similar, the closest, the oldest.
+        """
         found, judgement, rows = self.found, self.judgement, among.nonzero()[0].tolist()
         if len(rows) < 2:
             return rows[0] if rows else None

@@ -202,7 +202,10 @@ _STORIES, _SOURCES, _DOTS = 50, 30, 1000
 
 
 def read_stories(folder: Path, least: int = 2) -> list[Story]:
-    """Return the clusters with *least* sources, most first, of an audit. Raises `ConfigurationError`."""
+    """Return the clusters of the audit in *folder* with at least so many sources, those with the most first.
+
+    A story is as docs/audit.md has it in JSON. Raises `ConfigurationError`.
+    """
     clusters, parts = defaultdict[int, list["Story"]](list), defaultdict[str, set[str]](set)
     pages: dict[str, Story] = {}
     try:

@@ -170,7 +170,10 @@ class Memtable:
 
 
 def append(environment: Environment, documents: Documents, removals: Collection[int] = ()) -> State:
-    """Commit *documents* to the log, and tombstones for *removals*; return the state that this leads to."""
+    """Commit *documents* to the log, and tombstones for *removals*; returns the state that this leads to.
+
+    Removals of what is not stored are passed over. Raises `IndexUnavailable` if the index is full.
+    """
 
     def work(transaction: lmdb.Transaction) -> State:
         state = layout.read_state(environment, transaction)
