@@ -1,5 +1,7 @@
 """What a server may do to an index: end, lose its scripts or all of it, fill up, drop keys, stay away."""
 
+from __future__ import annotations
+
 import logging
 import re
 import time
@@ -7,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRuns
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
@@ -15,11 +19,16 @@ from scrapy_neardup.index import Header, open_index
 from tests.index.conformance import FINGERPRINT, HEADER, LOOKUPS, documents, reserve, urls_near
 from tests.index.redis_server import RedisServer, running, until
 
-pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
+redis = pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import Address, RedisIndex, scripts
 from scrapy_neardup.index.redis.layout import GROUP
 from scrapy_neardup.index.redis.server import FAILURES, Server
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from scrapy_neardup.index.redis.server import Batch
 
 pytestmark = pytest.mark.slow
 
@@ -65,6 +74,26 @@ def test_a_layout_of_another_version_is_refused(redis_server: RedisServer, redis
         redis_server.send(f"SET neardup:{{{name}}}:header {header}")
         with pytest.raises(IndexUnavailable, match="cannot be read"):
             open_index(redis_url, HEADER)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 64])
+def test_a_url_that_names_no_parts_finds_those_beside_a_first_one_that_was_lost(
+    redis_server: RedisServer, redis_url: str, parts: int
+) -> None:
+    client, first = redis.Redis(port=redis_server.port), Address.parse(redis_url).prefix
+    with closing(open_index(f"{redis_url}&parts={parts}", HEADER)) as index:
+        uuid = index.header.uuid
+        index.add(documents([0xFFFF << 16 | each << 40 for each in range(99)]))
+    client.delete(*client.scan_iter(first + b"*"))
+    with closing(open_index(redis_url, None)) as again:
+        assert again.header.uuid == uuid
+        assert 0 < again.gauges()["documents"] < 99
+        again.add(documents([1], 200))
+        assert urls_near(again, 1) == ["u200"]
+        assert len({prefix for prefix in again.store.prefixes if client.exists(prefix + b"header")}) == parts
+    client.delete(*client.scan_iter(first + b"*"))
+    open_index(redis_url, HEADER, reset=True).close()
+    assert len([*client.scan_iter(first[:-2] + b"[/}]*")]) == 4
 
 
 def test_what_one_index_resets_leaves_the_others_alone(redis_server: RedisServer) -> None:
@@ -205,6 +234,47 @@ def test_closing_while_the_server_stays_away_ends_and_names_what_is_lost(tmp_pat
             index.close()
         assert time.monotonic() - started < 15
         index.close()  # what is closed stays so
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize(("lapsed", "window"), [(False, 0), (True, 0), (False, 0.5)])
+def test_what_goes_before_its_confirmation_is_answered_is_not_filed_again(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch, parts: int, lapsed: bool, window: float
+) -> None:
+    address = Address.parse(f"{redis_url}&parts={parts}")
+    with (
+        closing(RedisIndex(address, HEADER, window=window)) as one,
+        closing(RedisIndex(address, HEADER, window=window)) as other,
+    ):
+        held, execute = reserve(one, documents([1])), one.server._execute
+        if lapsed:  # so its confirmation files it again
+            other.discard([*one._own])
+
+        def without_answer(batches: Sequence[Batch]) -> list[list[Any]]:
+            """Lose what is said to a confirmation that was made."""
+            made = [
+                [
+                    "lost" if "confirm" in command and answer == [1] else answer
+                    for command, answer in zip(commands, answers, strict=True)
+                ]
+                for (_, commands), answers in zip(batches, execute(batches), strict=True)
+            ]
+            return [[ConnectionError("lost")] * len(some) if "lost" in some else some for some in made]
+
+        monkeypatch.setattr(one.server, "_execute", without_answer)
+        held.confirm()
+        with pytest.raises(IndexUnavailable, match="lost"):
+            one.flush()
+        assert urls_near(other, 1) == ["u0"]
+        if window:
+            for first in (10, 1000):
+                time.sleep(2 * window)
+                other.add(documents([0xFFFF << 40 | each for each in range(300 * parts)], first))
+        else:
+            other.discard(other.search(FINGERPRINT, np.array([1], np.uint64)).document.tolist())
+        monkeypatch.undo()
+        until(lambda: one.flush() is None, IndexUnavailable)
+        assert urls_near(other, 1) == []
 
 
 def test_a_write_that_fails_holds_up_no_others_and_is_named(redis_url: str) -> None:

@@ -192,11 +192,7 @@ class Race:
                 self.leap(100.0)  # what was released while the server was away has lapsed
             for page in self.pages:
                 count, kept = len(urls_of(index, int(page.url[1:]))), page.state == "kept"
-                if self.leap and kept:
-                    count = min(count, 1)  # it is filed twice if the answer was lost
-                # What was kept, but was not told so, is filed again if others have removed it meanwhile.
-                again = self.loses and page.state == "gone"
-                if count != kept and page.state not in ("new", "going") and not again:
+                if count != kept and page.state not in ("new", "going"):
                     raise Wrong(f"{page} is there {count} times")
             if problems := [*check(index)]:
                 raise Wrong(f"check: {problems[:3]}")

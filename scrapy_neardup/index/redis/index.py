@@ -18,8 +18,9 @@ from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Stor
 from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
 
 from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Probe, compared
+from .opening import open_header
 from .server import Address, Server
-from .store import BATCH, RETRY_SECONDS, Known, Seen, Store, Write, open_header, parsed
+from .store import BATCH, RETRY_SECONDS, Known, Seen, Store, Write, parsed
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0

@@ -16,8 +16,9 @@ All names of keys begin with the prefix of their part. ``header`` is what the in
 identity, ``n`` a clock: no number filed in this part is higher, and it goes on whenever one is filed;
 ``count`` how many documents there are, ``g`` the generations (``start:bits more``), ``o`` the first number
 that is not too old, ``p`` pending documents by the end of their leases in milliseconds of the clock of the
-first part's server, 0 for one that is being removed. ``b`` + table + generation + bits is a bucket, ``d`` +
-upper bits of a number a list of documents by the lower bits; ``t`` has these groups by when each was begun.
+first part's server, of one that is being removed -1 if it was confirmed, else 0. ``b`` + table + generation
++ bits is a bucket, ``d`` + upper bits of a number a list of documents by the lower bits, in which nothing
+stands for one that is gone, or `GONE` if it was confirmed; ``t`` has these groups by when each was begun.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ NEAR_BITS, EQUAL_BITS, FIRST_MORE = 14, 15, 2
 NEAR_BYTES, EQUAL_BYTES = 11, 6
 #: Bits of a permuted key that an entry has.
 REST_BITS = 56
+#: What stands in the place of a document that was confirmed and is gone.
+GONE = b"-"
 #: Keys that have to be equal share the buckets of one table, beyond those of fingerprints.
 _EQUAL_TABLE = 0xFFFF
 #: They are spread by this odd number: those of anchors are the least of many, so all small.

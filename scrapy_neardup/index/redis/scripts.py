@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from hashlib import sha1
 from typing import NamedTuple
 
+from .layout import GONE
+
 
 class Call(NamedTuple):
     """One step in a part of the index, with its keys and its arguments."""
@@ -48,11 +50,11 @@ end
 """
 
 #: File a document unless others that it may have met were filed since it was looked up. Arguments: its
-#: value; when its lease ends, 0 if it has none; the time, and the window, all in milliseconds; the
-#: generations and the clock of the part when it was looked up; its number, 0 if this part is to give it one;
-#: a number that this has to exceed; the last 4 bytes of each of the first buckets of the keys, in which it
-#: was looked up, and of which those without any come last; for each other bucket an entry but for its number.
-#: Returns its number, 0 if there are others, -1 if another generation has begun.
+#: value; when its lease ends, the time, and the window, all in milliseconds; the generations and the clock of
+#: the part when it was looked up; its number, 0 if this part is to give it one; one that this has to exceed;
+#: the last 4 bytes of each of the first buckets of the keys, in which it was looked up, and of which those
+#: without any come last; for each other bucket an entry but for its number. Returns its number, 0 if there
+#: are others, -1 if another generation has begun.
 _FILE = """
 -- Forget the groups of documents that were all filed before a time.
 local function expire(before)
@@ -60,9 +62,9 @@ local function expire(before)
   -- A group ends when the next one begins.
   while groups[3] and tonumber(groups[4]) < before do
     local group, numbers = prefix .. 'd' .. groups[1], {}
-    local gone = redis.call('LLEN', group) - redis.call('LREM', group, 0, '')
+    for _, nothing in ipairs({'', GONE}) do redis.call('LREM', group, 0, nothing) end
+    redis.call('DECRBY', prefix .. 'count', redis.call('LLEN', group))
     redis.call('UNLINK', group)
-    redis.call('DECRBY', prefix .. 'count', gone)
     for slot = 0, 127 do numbers[slot + 1] = text((groups[1] * 128 + slot) * parts + part) end
     redis.call('ZREM', prefix .. 'p', unpack(numbers))
     redis.call('ZREM', prefix .. 't', groups[1])
@@ -134,7 +136,7 @@ function step.file(key, keys, at, args)
     if filed == 0 then redis.call('ZADD', prefix .. 't', 'NX', now, group) end
     for each = filed + 1, slot do redis.call('RPUSH', documents, '') end
     redis.call('RPUSH', documents, value)
-    if ends ~= '0' then redis.call('ZADD', prefix .. 'p', ends, named) end
+    redis.call('ZADD', prefix .. 'p', ends, named)
   end
   for each = 1, args - 9 do
     redis.call('APPEND', KEYS[key + first + each], ARGV[at + 9 + each] .. low)
@@ -150,12 +152,14 @@ end
 
 #: Confirm a pending document, and give it another value unless that is empty. Its group is the key.
 #: Arguments: its number, its place in the group, how its value begins, the other value. Returns whether it
-#: was there: its lease may have run out, or a replica without it has given its number to another one.
+#: was there, or is gone although it was confirmed before: who got no answer to that asks again. Otherwise its
+#: lease has run out, or a replica without it has given its number to another one.
 _CONFIRM = """
 function step.confirm(key, keys, at)
   local group, number, slot, start, other = KEYS[key + 1], unpack(ARGV, at + 1, at + 4)
-  if not is_there(group, slot, start) then return 0 end
-  if parts > 1 and redis.call('ZSCORE', prefix .. 'p', number) == '0' then return 0 end
+  local ends = parts > 1 and redis.call('ZSCORE', prefix .. 'p', number)
+  if ends == '-1' or redis.call('LINDEX', group, slot) == GONE then return 1 end
+  if ends == '0' or not is_there(group, slot, start) then return 0 end
   redis.call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
   if other ~= '' then redis.call('LSET', group, slot, other) end
   return 1
@@ -180,7 +184,7 @@ end
 function step.renew(key, keys, at, args)
   for each = at + 2, at + args do
     local ends = redis.call('ZSCORE', prefix .. 'p', ARGV[each])
-    if ends and ends ~= '0' then redis.call('ZADD', prefix .. 'p', ARGV[at + 1], ARGV[each]) end
+    if ends and tonumber(ends) > 0 then redis.call('ZADD', prefix .. 'p', ARGV[at + 1], ARGV[each]) end
   end
   return 1
 end
@@ -195,12 +199,13 @@ function step.remove(key, keys, at)
   if not is_there(group, slot, start) then return 0 end
   local ends = redis.call('ZSCORE', prefix .. 'p', number)
   if now ~= '0' and (not ends or tonumber(ends) > tonumber(now)) then return 0 end
+  local confirmed = not ends or ends == '-1'
   redis.call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
   if lapses == '1' then
-    redis.call('ZADD', prefix .. 'p', 0, number)
+    redis.call('ZADD', prefix .. 'p', confirmed and -1 or 0, number)
     return 1
   end
-  redis.call('LSET', group, slot, '')
+  redis.call('LSET', group, slot, confirmed and GONE or '')
   redis.call('DECR', prefix .. 'count')
   for each = 1, keys - 1 do take_out(KEYS[key + 1 + each], ARGV[at + 5 + each]) end
   return 1
@@ -221,5 +226,5 @@ return answers
 """
 
 #: The script, and the name under which a server keeps it.
-SCRIPT = f"{_BEGIN}{_FILE}{_CONFIRM}{_REMOVE}{_END}"
+SCRIPT = f"local GONE = '{GONE.decode()}'{_BEGIN}{_FILE}{_CONFIRM}{_REMOVE}{_END}"
 DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()

@@ -84,14 +84,18 @@ class Address(NamedTuple):
         """What the keys of the first part begin with. The braces keep them together in a cluster."""
         return b"neardup:{%s}:" % self.name.encode()
 
+    def part(self, part: int, parts: int) -> bytes:
+        """Return what the keys of one of some *parts* begin with: slots as far apart as of nodes."""
+        if part == 0:
+            return self.prefix
+        first = slot_of(self.prefix) * parts // SLOTS
+        middle = (2 * ((first + part) % parts) + 1) * SLOTS // (2 * parts)
+        names = (b"neardup:{%s/%d.%d}:" % (self.name.encode(), part, each) for each in count())
+        return next(name for name in names if abs(slot_of(name) - middle) < ASIDE)
+
     def prefixes(self, parts: int) -> list[bytes]:
-        """Return what the keys of each of some *parts* begin with, in slots as far apart as of nodes."""
-        first, found = slot_of(self.prefix) * parts // SLOTS, [self.prefix]
-        for part in range(1, parts):
-            middle = (2 * ((first + part) % parts) + 1) * SLOTS // (2 * parts)
-            names = (b"neardup:{%s/%d.%d}:" % (self.name.encode(), part, each) for each in count())
-            found.append(next(name for name in names if abs(slot_of(name) - middle) < ASIDE))
-        return found
+        """Return what the keys of each of some *parts* begin with."""
+        return [self.part(each, parts) for each in range(parts)]
 
     @classmethod
     def parse(cls, url: str) -> Address:

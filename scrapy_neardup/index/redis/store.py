@@ -1,8 +1,8 @@
-"""The store of one index on a server: its header, the documents, and the calls that file and settle them."""
+"""The documents of one index on a server, and the calls that file and settle them."""
 
 from __future__ import annotations
 
-import json
+import math
 import threading
 import time
 from collections import deque
@@ -13,18 +13,18 @@ from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrapy_neardup.arguments import require_whole
-from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
-from scrapy_neardup.index.header import Header
+from scrapy_neardup.errors import IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.pending import Lease
 
-from .layout import FIRST_MORE, VERSION, Generation, Layout
+from .layout import GONE, Generation, Layout
+from .opening import first_number, make_part
 from .scripts import DIGEST, Call, packed
-from .server import MOST_PARTS, IndexGone, require_fit
+from .server import IndexGone
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from scrapy_neardup.index.header import Header
     from scrapy_neardup.index.protocol import Documents
 
     from .layout import Place
@@ -49,100 +49,10 @@ NAMED = 5
 MOST_NUMBERS = 1 << 32
 #: Keys that tell a document from others as far as is needed.
 _FIRST_KEYS = 2
-_ANEW = "use another name, or start anew with NEARDUP_RESET or reset=True."
 
 
 class Replaced(IndexUnavailable):
     """Another index is in the place of the one that was opened, so waiting does not help."""
-
-
-def open_header(
-    server: Server, wanted: Header | None, ignore: Collection[str], *, window: float, reset: bool
-) -> tuple[Header, list[bytes]]:
-    """Return the header of the index, and what the keys of its parts begin with.
-
-    A new one gets the header *wanted*. Raises what `open_index` does.
-    """
-    address = server.address
-    require_fit(server, window)
-    if reset:
-        _erase(server)
-    # If the first part was lost, others know.
-    known = (read_header(server, prefix) for prefix in address.prefixes(address.parts or 1))
-    header, parts = next(filter(None, known), (wanted, address.parts or 1))
-    if header is None:
-        raise IndexUnavailable(f"There is no index in {address.shown}: name one that is there.")
-    first = _first_number(server)
-    header, parts = make_part(server, header, address.prefix, parts, first)
-    for prefix in address.prefixes(parts)[1:]:
-        require_fit(server, window, prefix)
-        if make_part(server, header, prefix, parts, first)[0].uuid != header.uuid:
-            raise IndexCorrupted(f"Parts of another index are in {address.shown}: {_ANEW}")
-    if wanted is not None:
-        header.require(wanted, address.shown, ignore)
-    return header, address.prefixes(parts)
-
-
-def read_header(server: Server, prefix: bytes) -> tuple[Header, int] | None:
-    """Return the header that a part has and how many parts there are, None if there is no index."""
-    data, shown = server.call("GET", prefix + b"header", prefix=prefix), server.address.shown
-    if data is None:
-        return None
-    try:
-        version, header, *rest = json.loads(data)
-        text, (parts,) = json.dumps(header).encode(), rest or [1]
-        require_whole("parts", parts, 1, MOST_PARTS)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise IndexCorrupted(
-            f"The header of the index in {shown} cannot be read ({error}): {_ANEW}"
-        ) from error
-    if version != VERSION:
-        raise IndexMismatch(
-            f"The index in {shown} has the layout {version}, this version of scrapy-neardup knows {VERSION}: "
-            f"use the version that made it, {_ANEW}"
-        )
-    return Header.from_json(text), parts
-
-
-def make_part(server: Server, header: Header, prefix: bytes, parts: int, first: int) -> tuple[Header, int]:
-    """Make a part of an index with *header* that begins with a number, unless it is there.
-
-    Returns what `read_header` does then: somebody else may have been faster.
-    """
-    if there := read_header(server, prefix):
-        return there
-    data = json.dumps([VERSION, json.loads(header.to_json()), *[parts] * (parts > 1)])
-    values: list[bytes | str | int] = [prefix + b"header", data, prefix + b"id", header.uuid]
-    values += [prefix + b"n", first - 1, prefix + b"g", f"{first}:{FIRST_MORE}"]
-    if server.call("MSETNX", *values, prefix=prefix):
-        return header, parts
-    if there := read_header(server, prefix):
-        return there
-    raise IndexCorrupted(f"The index in {server.address.shown} has lost its header: {_ANEW}")
-
-
-def _first_number(server: Server, after: int = 0) -> int:
-    """Return a number beyond all given, and *after*: no server is given a million documents in a second."""
-    seconds, microseconds = server.call("TIME")
-    return max(int(seconds) * 1_000_000 + int(microseconds), after)
-
-
-def _erase(server: Server) -> None:
-    """Delete all keys of the index: first those that others know it by."""
-    parts = server.address.parts or 1
-    with suppress(IndexUnavailable, IndexMismatch):  # what cannot be read has as many as the URL says
-        parts = max(parts, (read_header(server, server.address.prefix) or (None, 1))[1])
-    prefixes = server.address.prefixes(parts)
-    for prefix in prefixes:
-        server.call("DEL", *(prefix + name for name in (b"id", b"header", b"n", b"g")), prefix=prefix)
-    for prefix in prefixes:
-        cursor = None
-        while cursor != 0:
-            # A name has none of the signs that patterns have, and the braces are none.
-            found = ("SCAN", cursor or 0, "MATCH", prefix + b"*", "COUNT", 1000)
-            cursor, keys = server.call(*found, prefix=prefix)
-            if keys:
-                server.call("UNLINK", *keys, prefix=prefix)
 
 
 Steps = Generator[Sequence[Call], list[Any], Any]
@@ -386,7 +296,7 @@ class Store:
     def _restore(self, part: int) -> None:
         """Begin an empty part: the server has lost this one. Raises `Replaced` if another one is there."""
         with suppress(IndexMismatch):  # it has another layout
-            first = _first_number(self.server, self.generations[-1].start + MOST_NUMBERS)
+            first = first_number(self.server, self.generations[-1].start + MOST_NUMBERS)
             there, parts = make_part(self.server, self.header, self.prefixes[part], len(self.prefixes), first)
             if (there.uuid, parts) == (self.header.uuid, len(self.prefixes)):
                 return
@@ -447,8 +357,8 @@ class Store:
         home, after = self.layout.home(document), max(after, *(seen.clock for seen in looked))
         own = {place.part for place in places}
         others = [part for part, seen in enumerate(looked) if part != home and (seen.buckets or part in own)]
-        now, lease = self.now(), lease_seconds or FILING_SECONDS * bool(others)
-        ends = now + round(lease * 1000) if lease else 0
+        now = self.now()
+        ends = now + round((lease_seconds or FILING_SECONDS) * 1000)
 
         def call(part: int, value: bytes, number: int) -> Call:
             seen, mine = looked[part], [place for place in places if place.part == part]
@@ -459,16 +369,17 @@ class Store:
             return Call(part, "file", [*seen.buckets, *(place.bucket for place in mine)], arguments)
 
         (number,) = yield [call(home, self.layout.pack(document), 0)]
-        if number <= 0 or not others:
+        if number <= 0:
             return number
-        try:
-            answers = yield [call(part, b"", number) for part in others]
-        except IndexUnavailable:
-            self.settle(Write(self.removal(number, document)))
-            raise
-        if min(answers) <= 0:
-            self.settle(Write(self.removal(number, document)))
-            return -number
+        if others:
+            try:
+                answers = yield [call(part, b"", number) for part in others]
+            except IndexUnavailable:
+                self.settle(Write(self.removal(number, document)))
+                raise
+            if min(answers) <= 0:
+                self.settle(Write(self.removal(number, document)))
+                return -number
         if not lease_seconds:
             (is_there,) = yield [self._confirming(number, document, b"")]
             number *= is_there
@@ -491,9 +402,10 @@ class Store:
         """Return the write that keeps a pending *document*, one row with its note."""
 
         def steps() -> Steps:
+            too_old = self.now() + (self._window or math.inf)
             value = self.layout.pack(document) if document.notes[0] else b""
             (filed,) = yield [self._confirming(number, document, value)]
-            while filed <= 0:  # it has gone, and is filed again beside others
+            while filed <= 0 and self.now() < too_old:  # it has gone, and is filed again beside others
                 with suppress(IndexUnavailable):
                     self.ask_generations()
                 filed = yield from self.filing(document)
@@ -564,6 +476,8 @@ class Store:
         answers = self.read(*ends, *lists)
         found = []
         for number, end, value in zip(numbers, answers, answers[len(numbers) :], strict=False):
+            if value == GONE:
+                value = None
             if number in settled:
                 value, end = value and self.layout.pack(settled[number]), None
             seconds = 0.0 if end is None else (end - self.now()) / 1000
