@@ -8,10 +8,12 @@ stay empty borrow from others (Shrivastava, ICML 2017). One bit of each minimum 
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .either import greatest, least, single
 from .hashing import Hashes, below, by_text, constant, mix, sorted_each
 
 #: Bins of a sketch, one bit each.
@@ -72,29 +74,28 @@ def _borrow(minima: NDArray[np.uint64]) -> None:
     minima[empty] = minima.take(start + firsts.take(start // BINS)) >> _BIT.take(bins)
 
 
-def similarity(
-    sketches: NDArray[np.uint8],
-    shingles: NDArray[np.integer],
-    other_sketches: NDArray[np.uint8],
-    other_shingles: NDArray[np.integer],
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def similarity(sketches: Any, shingles: Any, other_sketches: Any, other_shingles: Any) -> tuple[Any, Any]:
     """Estimate Jaccard similarity and containment of the shingle sets, pair by pair; float32[n] each.
 
     Sketches are uint8[n, 96], counts of shingles int[n]; a single text on either side is uint8[96] and an
-    int. Containment is the share of the smaller text's shingles that the other has, too. The standard error
-    of Jaccard J is √((1 - J²) / 768): .029 at .6, .016 at .9. A text without shingles is similar to none.
+    int. Two sketches as an int each are one pair, with a float each. Containment is the share of the smaller
+    text's shingles that the other has, too. The standard error of Jaccard J is √((1 - J²) / 768): .029 at .6,
+    .016 at .9. A text without shingles is similar to none.
     """
-    differing = (
-        np.bitwise_count(_words(sketches) ^ _words(other_sketches)).sum(axis=-1, dtype=np.float64) / BINS
-    )
-    one, other = np.asarray(shingles, np.float64), np.asarray(other_shingles, np.float64)
-    smaller, larger = np.minimum(one, other), np.maximum(np.maximum(one, other), 1)
+    if isinstance(sketches, int):
+        differing = (sketches ^ other_sketches).bit_count() / BINS
+        one, other = shingles, other_shingles
+    else:
+        bits = np.bitwise_count(_words(sketches) ^ _words(other_sketches))
+        differing = bits.sum(axis=-1, dtype=np.float64) / BINS
+        one, other = np.asarray(shingles, np.float64), np.asarray(other_shingles, np.float64)
+    smaller = least(one, other)
     # Bits of different minima differ in half of all cases. No two sets are more alike than the smaller is to
     # the larger, which caps the estimate.
-    jaccard = np.minimum(np.maximum(1 - 2 * differing, 0), smaller / larger)
+    jaccard = least(greatest(1 - 2 * differing, 0), smaller / greatest(greatest(one, other), 1))
     shared = jaccard / (1 + jaccard) * (one + other)
-    containment = np.minimum(shared / np.maximum(smaller, 1), 1)
-    return jaccard.astype(np.float32), containment.astype(np.float32)
+    containment = least(shared / greatest(smaller, 1), 1)
+    return single(jaccard), single(containment)
 
 
 def _words(sketches: NDArray[np.uint8]) -> NDArray[np.uint64]:

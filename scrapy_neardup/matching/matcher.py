@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrapy_neardup.fingerprint import Scheme
+from scrapy_neardup.fingerprint.either import bit_count, chosen, greatest, least
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.fingerprint.values import FEW, compare
@@ -18,13 +19,15 @@ from scrapy_neardup.index.protocol import Documents, Found, Lookup
 from scrapy_neardup.options import DetectionOptions
 from scrapy_neardup.verdict import Kind
 
-from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL, shingles_a_token
+from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL, decoded, shingles_a_token
 from .rules import TOKENS_A_VALUE, Evidence, Findings, beyond_chance, verify
 from .sites import UNKNOWN
 
 #: In a crawl each lookup finds at most so many documents (of 19,777 press releases none met more than 72),
 #: and compares at most about so many stored fingerprints, which takes some milliseconds.
 NEAREST, COMPARED = 256, 1 << 20
+#: So many pairs are compared one by one, with numbers of Python. NumPy takes as long for one as for several.
+ONE_BY_ONE = 8
 #: A text that so many stored pages of a site have under other titles is not what they are about. A page
 #: whose short lines are theirs, too, says nothing that could be repeated, even if another page has its title.
 BOILERPLATE = 2
@@ -48,6 +51,9 @@ class Judgement(NamedTuple):
     #: Estimated Jaccard similarity, and share of the shorter text that is in the longer: float32.
     similarity: NDArray[np.float32]
     containment: NDArray[np.float32]
+
+
+_KINDS = (bool,) * 5 + (np.uint8, np.float32, np.float32)
 
 
 class Candidates(NamedTuple):
@@ -127,26 +133,33 @@ class Matcher:
 
         *exact* (bool[n]): which pairs have equal texts; *shared* (int[n]): how many keys each has in common.
         """
+        if not new.shape and 0 < len(stored) <= ONE_BY_ONE and not self.scheme.record:
+            (one,), others = decoded(new), decoded(stored)
+            pairs = zip(others, exact.tolist(), shared.tolist(), strict=True)
+            columns = zip(*(self._judge(one, *pair) for pair in pairs), strict=True)
+            return Judgement(*map(np.array, columns, _KINDS))
+        return self._judge(new, stored, exact, shared)
+
+    def _judge(self, new: Any, stored: Any, exact: Any, shared: Any) -> Judgement:
+        """Compare pairs as `judge` does, or one pair: two dicts of `decoded`, a bool and an int."""
         one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
         visible = (stored["flags"] & HIDDEN == 0) | one_site  # hidden text has no copies on other sites
         exact = exact & visible
-        distance = np.bitwise_count(new["fingerprint"] ^ stored["fingerprint"])
-        jaccard, containment = similarity(
-            new["sketch"], new["shingles"], stored["sketch"], stored["shingles"]
-        )
-        agrees = self.scheme.agrees(Pairs(distance, shared, new, stored)) & visible
+        distance = bit_count(new["fingerprint"] ^ stored["fingerprint"])
+        estimates = similarity(new["sketch"], new["shingles"], stored["sketch"], stored["shingles"])
+        agrees = self.scheme.agrees(Pairs(distance, shared, new, stored)) & visible & (exact ^ True)
         candidate = agrees & (stored["flags"] & EQUAL_ONLY == 0)
-        found = Findings(candidate, *np.zeros((3, *candidate.shape), bool))
-        if self.verified:
-            found = verify(_evidence(new, stored, jaccard, containment))
-        distance[exact], jaccard[exact], containment[exact] = 0, 1, 1
+        found = Findings(candidate, *[candidate & False] * 3)
+        if self.verified and agrees is not False:
+            found = verify(_evidence(new, stored, *estimates))
         return Judgement(
             exact,
             exact | (candidate & found.near),
-            candidate & found.fuller & ~exact,
-            candidate & found.template & ~exact,
-            agrees & found.text_only & ~exact,
-            *(distance, jaccard, containment),
+            candidate & found.fuller,
+            candidate & found.template,
+            agrees & found.text_only,
+            chosen(exact, 0, distance),
+            *(chosen(exact, 1, each) for each in estimates),
         )
 
     def candidates(self, document: Documents, found: Found, oldest: float = 0) -> Candidates:
@@ -183,37 +196,34 @@ class Matcher:
         return told | {name: np.ravel(value)[0].item() for name, value in figures.items()}
 
 
-def _evidence(
-    new: NDArray[Any], stored: NDArray[Any], jaccard: NDArray[np.float32], containment: NDArray[np.float32]
-) -> Evidence:
-    """Return what the rules ask about pairs of records: [n], or [] for one document in all pairs."""
+def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any) -> Evidence:
+    """Return what the rules ask about pairs of records, as `Matcher._judge` takes them."""
     numbers, title, figures, words = compare(new, stored)
     known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
     same = new["site"] == stored["site"]
-    tokens, shingles = np.empty((2, 2, *jaccard.shape), np.int64)
-    for row, each in enumerate((new, stored)):
-        tokens[row], shingles[row] = each["tokens"] * shingles_a_token(each), each["shingles"]
-    shingles = np.maximum(shingles, 1)
+    one_site = known & same
+    tokens = [each["tokens"] * shingles_a_token(each) for each in (new, stored)]
+    shingles = [greatest(each["shingles"], 1) for each in (new, stored)]
     length = shingles[0] / shingles[1]
-    shorter = np.minimum(new["tokens"], stored["tokens"])
+    shorter = least(new["tokens"], stored["tokens"])
     # Words are sampled: one that is substituted hints at more; in a note of one site at as many as expected.
-    note = known & same & (shorter <= FEW) & (jaccard < 1)
+    note = one_site & (shorter <= FEW) & (jaccard < 1)
     unseen = (words.share < 1) & (words.substituted > 0) & (shorter > FEW) & (shorter < TOKENS_A_VALUE)
     return Evidence(
         jaccard,
         containment,
         shorter,
-        known=containment * np.minimum(1 / length, 1),
+        known=containment * least(1 / length, 1),
         length=length,
         varied=beyond_chance(tokens, shingles, jaccard),
-        one_site=known & same,
-        two_sites=known & ~same,
-        substituted=np.where(known & same, numbers.expected, numbers.substituted),
+        one_site=one_site,
+        two_sites=known & (same ^ True),
+        substituted=chosen(one_site, numbers.expected, numbers.substituted),
         numbers=numbers.fewer,
         title=title.substituted,
         titled=title.fewer,
-        retitled=np.maximum(title.added, title.lacking),
-        values=figures.expected + np.where(note, words.expected, words.substituted + unseen),
+        retitled=greatest(title.added, title.lacking),
+        values=figures.expected + chosen(note, words.expected, words.substituted + unseen),
     )
 
 

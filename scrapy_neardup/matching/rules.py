@@ -1,18 +1,24 @@
 """The rules: two texts are alike by one of `likenesses`, and the new one repeats the stored by all `demands`.
 
 Each number (J: a Jaccard similarity) names what it is for: a set and a label of docs/quality.md, or a test.
+Similarities are compared with numbers of 32 bits as they are, so that one pair is judged as among many.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from operator import or_
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Figures = NDArray[np.floating]
-Truths = NDArray[np.bool_]
+from scrapy_neardup.fingerprint.either import chosen, greatest, least, single
+
+#: Of n pairs float[n], int[n] or bool[n]; of one pair a float, an int or a bool.
+Figures: TypeAlias = Any
+Counts: TypeAlias = Any
+Truths: TypeAlias = Any
 
 #: J that is asked of a pair, by the tokens of the shorter text; between the two lengths it falls in a
 #: straight line. Pages of one template that differ in names are short (short_texts, 0; senate_press, 2).
@@ -20,11 +26,11 @@ LENGTHS = (120, 320)
 JACCARDS = (0.85, 0.62)
 #: Or, in a longer text, so much of the shorter one is in the other, as when a paragraph was cut or added
 #: (senate_press, 3); somewhat less is enough if no number differs (consent_comments, 3, sites unknown).
-CONTAINED, MOSTLY_CONTAINED = 0.94, 0.88
+CONTAINED, MOSTLY_CONTAINED = single(0.94), single(0.88)
 #: The J that is asked of texts of which one contains the other (derived_syndication, 2).
-CONTAINED_JACCARD = 0.3
+CONTAINED_JACCARD = single(0.3)
 #: Containment and J that are asked of a shorter text, a note, in which no number differs (short_texts, 3).
-BRIEF, BRIEF_JACCARD = 0.86, 0.45
+BRIEF, BRIEF_JACCARD = single(0.86), single(0.45)
 #: Pages of two sites are of no common template, and copies bring the boilerplate of their site along. This J
 #: is enough, of a short text at most so much less than on one site (derived_syndication, 2).
 ELSEWHERE, ELSEWHERE_REBATE = 0.5, 0.1
@@ -56,13 +62,13 @@ _SHARES = -_HELD / np.log1p(-_HELD)
 
 
 class Evidence(NamedTuple):
-    """What is known of n pairs of texts: arrays of n, or single values for all."""
+    """What is known of n pairs of texts: arrays of n, or single values for all; of one pair single values."""
 
     #: Estimated J, and share of the shorter text that is in the longer one.
     jaccard: Figures
     containment: Figures
     #: Tokens of the shorter text.
-    tokens: NDArray[np.integer]
+    tokens: Counts
     #: Share of the new text that is in the stored one; its length as a multiple of the stored one's.
     known: Figures
     length: Figures
@@ -71,19 +77,19 @@ class Evidence(NamedTuple):
     one_site: Truths
     two_sites: Truths
     #: How many numbers of the text were substituted, and how many there are in the one with fewer.
-    substituted: NDArray[np.integer]
-    numbers: NDArray[np.integer]
+    substituted: Counts
+    numbers: Counts
     #: The same of the words of the title, and how many the one has that the other lacks, at most.
-    title: NDArray[np.integer]
-    titled: NDArray[np.integer]
-    retitled: NDArray[np.integer]
+    title: Counts
+    titled: Counts
+    retitled: Counts
     #: How many figures and words of the short lines were substituted.
-    values: NDArray[np.integer]
+    values: Counts
 
     @property
     def same_title(self) -> Truths:
         """Whether the pages of two sites have the same words for a title."""
-        return np.asarray(self.two_sites & (self.titled >= TITLED) & (self.title == 0))
+        return self.two_sites & (self.titled >= TITLED) & (self.title == 0)
 
 
 class Rule(NamedTuple):
@@ -98,9 +104,11 @@ class Rule(NamedTuple):
     numbers: Any = np.inf
 
 
-def jaccard_asked(tokens: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return the J that is asked of pairs, by the tokens of the shorter text; float64[n]."""
-    return np.asarray(np.interp(tokens, LENGTHS, JACCARDS))
+def jaccard_asked(tokens: Counts) -> Figures:
+    """Return the J that is asked of pairs, by the tokens of the shorter text; float64[n], or a float."""
+    if isinstance(tokens, int) and not LENGTHS[0] < tokens < LENGTHS[1]:
+        return JACCARDS[tokens >= LENGTHS[1]]
+    return np.interp(tokens, LENGTHS, JACCARDS)
 
 
 def likenesses(pairs: Evidence) -> tuple[Rule, ...]:
@@ -109,11 +117,11 @@ def likenesses(pairs: Evidence) -> tuple[Rule, ...]:
     # The date may be all that tells one note from another.
     long = pairs.tokens >= LENGTHS[0]
     usual = jaccard_asked(pairs.tokens)
-    elsewhere = np.minimum(usual, np.maximum(ELSEWHERE, usual - ELSEWHERE_REBATE))
-    within = np.where(pairs.same_title, TITLED_CONTAINED, ELSEWHERE_CONTAINED)
+    elsewhere = least(usual, greatest(ELSEWHERE, usual - ELSEWHERE_REBATE))
+    within = chosen(pairs.same_title, TITLED_CONTAINED, ELSEWHERE_CONTAINED)
     few, half = pairs.tokens / TOKENS_A_NUMBER, (pairs.numbers + 1) * ELSEWHERE_NUMBERS
     part = long & (jaccard >= CONTAINED_JACCARD)
-    brief = ~long & (jaccard >= BRIEF_JACCARD) & (pairs.values <= VALUES)
+    brief = (long ^ True) & (jaccard >= BRIEF_JACCARD) & (pairs.values <= VALUES)
     somewhere = pairs.two_sites & (jaccard >= ELSEWHERE_JACCARD)
     return (
         Rule("alike", usual, jaccard >= usual, 0.5 + few),
@@ -131,11 +139,11 @@ def demands(pairs: Evidence) -> tuple[Rule, ...]:
     grown = (pairs.titled > 0) & (pairs.retitled > 0) & (pairs.jaccard < 1)
     other_title = pairs.one_site & ((pairs.title > 0) | grown)
     values = VALUES + pairs.tokens // TOKENS_A_VALUE
-    known = np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
-    length = np.where(pairs.same_title, SHORTER_TITLED, SHORTER)
+    known = chosen(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
+    length = chosen(pairs.same_title, SHORTER_TITLED, SHORTER)
     return (
-        Rule("title", 0, ~other_title),
-        Rule("short_lines", values, ~pairs.one_site | (pairs.values <= values)),
+        Rule("title", 0, other_title ^ True),
+        Rule("short_lines", values, (pairs.one_site ^ True) | (pairs.values <= values)),
         Rule("known", known, pairs.known >= known),
         Rule("length", length, pairs.length >= length),
     )
@@ -157,35 +165,38 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     """Judge n pairs; what rules ask, and which has decided, is added to *told* as docs/scrapy.md names it."""
     any_of, all_of = likenesses(pairs), demands(pairs)
     copies = [rule.holds & (pairs.substituted <= rule.numbers) for rule in any_of]
-    similar = reduce(np.logical_or, [rule.holds for rule in any_of])
-    copy = reduce(np.logical_or, copies) & pairs.varied
+    similar = reduce(or_, [rule.holds for rule in any_of])
+    copy = reduce(or_, copies) & pairs.varied
     title, short_lines, known, length = (rule.holds for rule in all_of)
     page = copy & title & short_lines
     if told is not None:
-        told.update({f"{rule.name}_asked": rule.asked for rule in (*any_of, *all_of)})
+        told.update({f"{rule.name}_asked": np.round(rule.asked, 6) for rule in (*any_of, *all_of)})
         told.update({rule.name: rule.holds for rule in any_of})
         names = ("similarity", "variety", "numbers", *(rule.name for rule in (*all_of, *any_of)))
         refused = [~similar, ~pairs.varied, ~copy, *(~rule.holds for rule in all_of)]
         told["decided_by"] = np.select([*refused, *copies], names, "")
     return Findings(
         page & known & length,
-        page & ~known & (pairs.length > 1) & (pairs.containment >= all_of[2].asked),
-        similar & pairs.varied & ~(copy & title & short_lines),
-        copy & known & length & ~title,
+        page & (known ^ True) & (pairs.length > 1) & (pairs.containment >= all_of[2].asked),
+        similar & pairs.varied & (page ^ True),
+        copy & known & length & (title ^ True),
     )
 
 
-def beyond_chance(
-    tokens: NDArray[np.integer], shingles: NDArray[np.integer], jaccard: Figures
-) -> NDArray[np.bool_]:
-    """Tell which pairs of texts resemble each other by more than chance, if they do; bool[n].
+def beyond_chance(tokens: Sequence[Counts], shingles: Sequence[Counts], jaccard: Figures) -> Truths:
+    """Tell which pairs of texts resemble each other by more than chance, if they do.
 
-    *tokens* and *shingles* count both texts, int[2, n]. Two lists of the same few values, drawn at random,
-    share all that can be made of these: how much that is tells the list that repeats its runs more.
+    *tokens* and *shingles* count both texts. Two lists of the same few values, drawn at random, share all
+    that can be made of these: how much that is tells the list that repeats its runs more.
     """
-    shares = shingles / np.maximum(tokens - (_RUN - 1), 1)
-    allowed = (shingles / np.interp(-shares, -_SHARES, _HELD)).min(axis=0)
-    one, other = np.minimum(shingles / allowed, 1)
+    shares = [own / greatest(of - (_RUN - 1), 1) for own, of in zip(shingles, tokens, strict=True)]
+    enough = least(*shares) >= LISTS
+    if enough is True:  # one pair, and no list
+        return True
+    allowed = least(
+        *(own / np.interp(-share, -_SHARES, _HELD) for own, share in zip(shingles, shares, strict=True))
+    )
+    one, other = (least(own / allowed, 1) for own in shingles)
     by_chance = one * other / (one + other - one * other)
-    asked = by_chance + BEYOND_CHANCE + BEYOND_CHANCE_RUNS / np.maximum(shingles.min(axis=0), 1)
-    return np.asarray((shares.min(axis=0) >= LISTS) | (jaccard >= asked))
+    asked = by_chance + BEYOND_CHANCE + BEYOND_CHANCE_RUNS / greatest(least(*shingles), 1)
+    return enough | (jaccard >= asked)

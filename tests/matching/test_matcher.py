@@ -23,7 +23,8 @@ from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
-from scrapy_neardup.matching.records import header_for
+from scrapy_neardup.matching.matcher import ONE_BY_ONE, Matcher
+from scrapy_neardup.matching.records import entries, header_for
 from tests.audit.corpora import edited, text
 from tests.examples import examples
 
@@ -152,6 +153,28 @@ def page(dice: random.Random, seed: int) -> str:
     for _ in range(dice.choice((0, 0, 1, 4))):
         parts[dice.randrange(len(parts))] = f"zz{dice.randrange(50)}x"
     return " ".join(parts)
+
+
+def test_one_pair_is_judged_as_among_many() -> None:
+    dice, signer = (
+        random.Random(5),
+        Fingerprinter(Features(min_paragraph=0), 3, load_scheme("simhash+anchors")),
+    )
+    texts = [page(dice, seed % 3)[: dice.choice((400, 4000))] for seed in range(60)]
+    named = [MainText(text, dice.choice(("", "A fair", "A fair in May")), "from 3 to 5 pm") for text in texts]
+    urls = [f"https://{dice.choice('ab')}.example/{row}" for row in range(60)]
+    records = entries([*signer.signatures(named)], urls, header_for(signer, "")).records
+    judged = Matcher(signer.scheme).judge
+    for row in range(60):
+        others = np.array(dice.sample(range(60), ONE_BY_ONE))
+        about = records[others]["digest"] == records[row]["digest"], others % 2
+        few, many = (
+            judged(records[row, ...], records[others], *about),
+            judged(records[np.full(ONE_BY_ONE, row)], records[others], *about),
+        )
+        for one, other in zip(few, many, strict=True):
+            assert one.dtype == other.dtype
+            assert one.tolist() == other.tolist()
 
 
 def one_by_one(judge: PairJudge, urls: list[str]) -> list[tuple[str, str | None]]:
