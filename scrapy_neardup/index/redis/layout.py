@@ -226,7 +226,11 @@ def compared(
 
     Returns positions, numbers, and distances, of each part from a number *since* on. Raises `IndexCorrupted`.
     """
-    full = [(*probe, data) for probe, data in zip(probes, contents, strict=True) if data]
+    full = [
+        (*probe, data)
+        for probe, data in zip(probes, contents, strict=True)
+        if data and (probe.distance or probe.place.entry in data)
+    ]
     if not full:
         return NO_MATCHES
     rows, distances, generations, places, data = zip(*full, strict=True)
