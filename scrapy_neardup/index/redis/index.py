@@ -235,9 +235,8 @@ class RedisIndex:
     def add(self, documents: Documents) -> NDArray[np.int64]:
         numbers: list[int] = []
         for start in range(0, len(documents.urls), BATCH):
-            some = documents.take(slice(start, start + BATCH))
-            ones = [some.take(slice(row, row + 1)) for row in range(len(some.urls))]
-            numbers += self.store.file(ones)
+            rows = range(len(documents.urls))[start : start + BATCH]
+            numbers += self.store.file([documents.take(slice(row, row + 1)) for row in rows])
         return np.array(numbers, np.int64)
 
     def discard(self, documents: Sequence[int]) -> None:
@@ -249,7 +248,8 @@ class RedisIndex:
 
     def flush(self) -> None:
         self._require_open()
-        self.store.drain()
+        if failure := self.store.write():
+            raise failure
 
     def documents(self) -> Iterator[tuple[NDArray[np.int64], Documents]]:
         """Yield the numbers (int64[n]) and contents of all documents that are confirmed, some at a time."""
@@ -269,7 +269,7 @@ class RedisIndex:
         """Return numbers on size and health; of a closed index those that need no server."""
         stored = {}
         if not self._closing.is_set():
-            self.store.drain()
+            self.flush()
             of_parts = self.store.everywhere
             counts = self.store.read(*of_parts("GET", b"count"), *of_parts("ZCARD", b"p"))
             alive = self.store.read(*of_parts("ZCOUNT", b"p", more=(self.store.now(), "+inf")))

@@ -199,10 +199,9 @@ class Server:
             self._leave_cluster()
             answers = [[self._failed(error)] * len(commands) for _, commands in batches]
         # A server that has lost the index is there: it is given it again at once.
-        if all(not all(type(each) is IndexUnavailable for each in batch) for batch in answers):
-            self._failures = 0
-        else:
-            self._failures += 1
+        fails = any(all(type(each) is IndexUnavailable for each in batch) for batch in answers)
+        self._failures = self._failures + 1 if fails else 0
+        if fails:
             doublings = min(max(self._failures - FAILURES, 0), 10)
             self._closed_until = time.monotonic() + self._backoff.compute(doublings)
         if self.failed == before:
@@ -367,8 +366,7 @@ def _remedy(error: BaseException) -> str:
 
 def require_fit(server: Server, window: float, prefix: bytes = b"") -> None:
     """Raise `ConfigurationError` for a server that is too old, or that may drop keys of the index."""
-    parts = [server.call("INFO", part, prefix=prefix) for part in ("server", "memory")]
-    info, shown = parts[0] | parts[1], server.address.shown
+    info, shown = server.call("INFO", prefix=prefix), server.address.shown
     version = str(info.get("redis_version"))
     if tuple(int(part) for part in re.findall(r"\d{1,9}", version)[:2]) < OLDEST:
         raise ConfigurationError(f"{shown} runs Redis {version}: use 6.2 or newer.")

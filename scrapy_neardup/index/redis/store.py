@@ -198,11 +198,6 @@ class Store:
                     return failure
         return None
 
-    def drain(self) -> None:
-        """Return once all that was settled is written. Raises if it cannot be."""
-        if failure := self.write():
-            raise failure
-
     def close(self, seconds: float) -> None:
         """Write what was settled, tried for so many *seconds*. Raises an error that names what is not."""
         ends, self.server.anyway = time.monotonic() + seconds, True
@@ -430,14 +425,12 @@ class Store:
             entries = (place.entry + low for place in mine)
             return Call(part, step, [*own, *(place.bucket for place in mine)], [*arguments, *entries])
 
-        others = {place.part for place in places} - {home}
+        others, now = {place.part for place in places} - {home}, self.now() if if_lapsed else 0
         if others:
-            now = self.now() if if_lapsed else 0
             (lapses,) = yield [Call(home, "remove", [group], [number, slot, start, now, 1])]
             if not lapses:
                 return
             yield [call(part, "take_out") for part in others]
-        now = self.now() if if_lapsed else 0
         yield [call(home, "remove", [group], number, slot, start, now, 0)]
 
     def fetch(self, numbers: Sequence[int]) -> Known:
@@ -474,10 +467,9 @@ class Store:
         lists: list[Read] = [(part, ("LINDEX", group, slot)) for _, part, group, slot in places]
         settled = {write.number: write.kept for write in self.settled if write.kept}
         answers = self.read(*ends, *lists)
+        values = (None if value == GONE else value for value in answers[len(numbers) :])
         found = []
-        for number, end, value in zip(numbers, answers, answers[len(numbers) :], strict=False):
-            if value == GONE:
-                value = None
+        for number, end, value in zip(numbers, answers, values, strict=False):
             if number in settled:
                 value, end = value and self.layout.pack(settled[number]), None
             seconds = 0.0 if end is None else (end - self.now()) / 1000
