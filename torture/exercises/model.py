@@ -252,7 +252,9 @@ def run(seed: int, folder: Path) -> Round:
     opened: dict[str, Callable[[], Index]] = {
         "memory": partial(MemoryIndex, header),
         "lmdb": partial(LmdbIndex, folder / "index", header, tuning=TUNING),
-        "redis": partial(open_index, server.url() if server else None, header),
+        "redis": partial(
+            open_index, f"{server.url()}&parts={1 + seed % 16 // 4}" if server else None, header
+        ),
     }
     model = Model(kind, header, opened[kind], dice)
     done: Counter[str] = Counter()

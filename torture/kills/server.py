@@ -30,12 +30,12 @@ def server(dice: random.Random, folder: Path, outcome: Round) -> None:
         return
     redis = RedisServer(folder / "redis", "--appendonly", "yes", "--appendfsync", "always")
     redis.start()
-    kept: set[int] = set()
+    url, kept = f"{redis.url()}&parts={dice.choice((1, 3))}", set[int]()
     try:
         for batch in in_time(range(12), BUDGET):
             logs = [folder / f"{batch}-{number}" for number in range(dice.randint(2, 5))]
             children = [
-                Child(partial(file_on, redis.url(), 1_000_000 * (10 * batch + number), log))
+                Child(partial(file_on, url, 1_000_000 * (10 * batch + number), log))
                 for number, log in enumerate(logs)
             ]
             time.sleep(dice.uniform(0.05, 0.8))
@@ -46,7 +46,7 @@ def server(dice: random.Random, folder: Path, outcome: Round) -> None:
             kept |= {int(each) for log in logs if log.exists() for each in log.read_text().split("\n")[:-1]}
             if batch % 3 == 2:
                 redis.start()
-            seen = isolated(partial(sound_on, redis.url(), kept, batch == 11), 60)
+            seen = isolated(partial(sound_on, url, kept, batch == 11), 60)
             outcome.violations += [f"batch {batch}: {each}" for each in seen.wrong]
     finally:
         redis.kill()
