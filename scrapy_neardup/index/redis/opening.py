@@ -33,8 +33,7 @@ def open_header(
         _erase(server)
     found = read_header(server, address.prefix)
     if found is None:  # if the first part was lost, others know
-        there = [_parsed(server, data) for _, data in _headers(server)]
-        found = there[0] if there else None
+        found = next((_parsed(server, data) for _, data in _headers(server)), None)
     header, parts = found or (wanted, address.parts or 1)
     if header is None:
         raise IndexUnavailable(f"There is no index in {address.shown}: name one that is there.")
@@ -56,19 +55,18 @@ def read_header(server: Server, prefix: bytes) -> tuple[Header, int] | None:
 
 
 def _parsed(server: Server, data: bytes) -> tuple[Header, int]:
-    shown = server.address.shown
+    """Return what `read_header` does of a header as it stands on the server."""
     try:
         version, header, *rest = json.loads(data)
         text, (parts,) = json.dumps(header).encode(), rest or [1]
         require_whole("parts", parts, 1, MOST_PARTS)
     except (ValueError, TypeError, RecursionError) as error:
-        raise IndexCorrupted(
-            f"The header of the index in {shown} cannot be read ({error}): {_ANEW}"
-        ) from error
+        what = f"The header of the index in {server.address.shown} cannot be read ({error}): {_ANEW}"
+        raise IndexCorrupted(what) from error
     if version != VERSION:
         raise IndexMismatch(
-            f"The index in {shown} has the layout {version}, this version of scrapy-neardup knows {VERSION}: "
-            f"use the version that made it, {_ANEW}"
+            f"The index in {server.address.shown} has the layout {version}, this version of scrapy-neardup "
+            f"knows {VERSION}: use the version that made it, {_ANEW}"
         )
     return Header.from_json(text), parts
 

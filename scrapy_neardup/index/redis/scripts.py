@@ -44,9 +44,7 @@ end
 local function text(number) return string.format('%.0f', number) end
 
 -- Whether the value of a document begins in one way: if not, it is gone, or its number is another one's.
-local function is_there(group, slot, start)
-  return string.sub(redis.call('LINDEX', group, slot) or '', 1, #start) == start
-end
+local function is_there(value, start) return string.sub(value or '', 1, #start) == start end
 """
 
 #: File a document unless others that it may have met were filed since it was looked up. Arguments: its
@@ -158,8 +156,9 @@ _CONFIRM = """
 function step.confirm(key, keys, at)
   local group, number, slot, start, other = KEYS[key + 1], unpack(ARGV, at + 1, at + 4)
   local ends = parts > 1 and redis.call('ZSCORE', prefix .. 'p', number)
-  if ends == '-1' or redis.call('LINDEX', group, slot) == GONE then return 1 end
-  if ends == '0' or not is_there(group, slot, start) then return 0 end
+  local value = redis.call('LINDEX', group, slot)
+  if ends == '-1' or value == GONE then return 1 end
+  if ends == '0' or not is_there(value, start) then return 0 end
   redis.call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
   if other ~= '' then redis.call('LSET', group, slot, other) end
   return 1
@@ -196,7 +195,7 @@ end
 
 function step.remove(key, keys, at)
   local group, number, slot, start, now, lapses = KEYS[key + 1], unpack(ARGV, at + 1, at + 5)
-  if not is_there(group, slot, start) then return 0 end
+  if not is_there(redis.call('LINDEX', group, slot), start) then return 0 end
   local ends = redis.call('ZSCORE', prefix .. 'p', number)
   if now ~= '0' and (not ends or tonumber(ends) > tonumber(now)) then return 0 end
   local confirmed = not ends or ends == '-1'

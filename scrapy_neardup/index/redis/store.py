@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 BATCH = 512
 #: Steps in one run of the script: the server does nothing else meanwhile.
 STEPS = 16
-#: Seconds after which a document lapses that was not filed in all parts.
+#: Seconds after which a document lapses that was filed to be kept, and whose confirmation has not come.
 FILING_SECONDS = 60.0
 #: Seconds until a failed write is tried again.
 RETRY_SECONDS = 1.0
@@ -236,10 +236,9 @@ class Store:
         left: list[Write] = []
         for write in writes:
             mine = [*islice(got, len(write.calls))]
-            if errors := [each for each in mine if isinstance(each, Exception)]:
-                failure = errors[0]
-                left.append(write)
-            elif write.goes_on(mine):
+            errors = [each for each in mine if isinstance(each, Exception)]
+            failure = errors[0] if errors else failure
+            if errors or write.goes_on(mine):
                 left.append(write)
         with self._lock:
             rest = self.settled[len(writes) :]
@@ -343,6 +342,7 @@ class Store:
     ) -> Steps:
         """File *document*, one row, but for its keys that are *crowded*; return its number, *after* another.
 
+        It is pending for *lease_seconds*; without these it is confirmed, and lapses if that fails.
         It is not filed if others were filed in buckets where it was *looked* up, since then: 0 is returned,
         or -1 if another generation has begun, or below that the number that it has had for a moment.
         """
