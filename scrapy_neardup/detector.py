@@ -315,8 +315,7 @@ class _Case:
         if self.counted and self.decision.kind in ("near", "boilerplate") and candidates.of_two_sites(row):
             self.detector.titles.meets(*self._counted_runs(candidates, row))
         found, judgement = candidates.found, candidates.judgement
-        record, stored = candidates.record.copy(), found.stored.records[row : row + 1].copy()
-        shared = found.shared[:, row].tolist()
+        stored, shared = found.stored.records[row : row + 1], found.shared[:, row].tolist()
         return Verdict(
             kind=self.decision.kind,
             url=found.stored.urls[row],
@@ -327,7 +326,7 @@ class _Case:
             unchanged=self.decision.unchanged,
             bounded=self.bounded,
             repeats=None if self.signature.wall else partial(_repeated, candidates, row),
-            explain=partial(self.detector.matcher.explain, record, stored, shared),
+            explain=partial(self.detector.matcher.explain, candidates.record, stored, shared),
         )
 
 

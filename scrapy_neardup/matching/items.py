@@ -402,9 +402,11 @@ def _plain(value: object) -> str:
 
 def _amount(text: str) -> tuple[str, str]:
     """Return the number of a price or size (of a price all), and the letters and signs such as % beside."""
-    found = [*_AMOUNT.finditer(text[: _BRIEF + 1])]
+    if len(text) > _BRIEF:
+        return "", ""
+    found = [*_AMOUNT.finditer(text)]
     priced = any(unicodedata.category(each) == "Sc" for each in text)
-    if len(text) > _BRIEF or not (priced or (len(found) == 1 and sum(map(str.isalpha, text)) <= _LETTERS)):
+    if not (priced or (len(found) == 1 and sum(map(str.isalpha, text)) <= _LETTERS)):
         return "", ""
     numbers = []
     for sign, whole, _, decimals, alone in (each.groups("") for each in found):

@@ -180,7 +180,9 @@ def equal_only(document: Documents, scheme: Scheme, *, keyed: bool = False) -> D
 
     It has no keys of its text unless it is *keyed*: each lookup would meet thousands of such documents.
     """
-    records, keys = document.records.copy(), document.keys.copy()
+    # As bytes: NumPy copies records field by field.
+    records = np.frombuffer(bytearray(document.records.tobytes()), document.records.dtype)
+    keys = document.keys.copy()
     records["flags"] |= EQUAL_ONLY
     if not keyed:
         keys[OWN:] = NO_KEY

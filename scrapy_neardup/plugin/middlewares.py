@@ -50,6 +50,8 @@ class NearDupDownloaderMiddleware(Component):
         self._loop_lock = DeferredLock()
 
     async def process_request(self, request: Request) -> Request | None:
+        if self.extension.known_urls is None and self.extension.budget is None:
+            return None
         with self.extension.reporter.fails_open("budget", request.url):
             for _ in range(PAUSES):
                 if self.extension.budget is None or not self.extension.budget.waits(request):

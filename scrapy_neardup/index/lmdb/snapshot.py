@@ -261,6 +261,8 @@ def _ranges(reader: Snapshot, family: int, key: int, distance: int) -> list[Rang
     """Return the range of each probe of *key* in each table of each run."""
     tables, first = reader.header.families[family].tables, reader.header.first_table[family]
     cuts, ranges = reader.cuts[family], []
+    if not cuts:
+        return []
     for table, (permuted, flips, bits) in enumerate(
         zip(tables.permute(key), tables.flips(distance), tables.prefix_bits, strict=True), first
     ):
