@@ -99,7 +99,8 @@ def serve(connection: Connection, extractor: Extractor, job: Job) -> None:
 
 def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
     try:
-        page = Page(*connection.recv())
+        about = connection.recv()
+        page = Page(connection.recv_bytes(), *about)
     except MemoryError:
         return Extraction(None, "memory", 0.0)
     signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code

@@ -77,7 +77,8 @@ class Worker:
         started = perf_counter()
         try:
             with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
-                self._connection.send((page.body, page.url, page.content_type, page.is_text))
+                self._connection.send((page.url, page.content_type, page.is_text))
+                self._connection.send_bytes(page.body)  # which pickle would copy
             if not self._answers.poll(1000 * timeout):
                 self.kill()
                 return Extraction(None, "timeout", perf_counter() - started)
