@@ -6,42 +6,29 @@ opposite of a truth is ``truth ^ True``: ``~True`` is -2.
 
 from __future__ import annotations
 
-import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-_SINGLE = struct.Struct("f")
-
 
 def chosen(which: Any, one: Any, other: Any) -> Any:
     """Return *one* where *which* is true, and *other* elsewhere."""
-    if isinstance(which, np.ndarray):
-        return np.where(which, one, other)
-    return one if which else other
-
-
-def least(one: Any, other: Any) -> Any:
-    """Return the lesser of two values, or of each pair of values."""
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.minimum(one, other)
-    return min(one, other)
-
-
-def greatest(one: Any, other: Any) -> Any:
-    """Return the greater of two values, or of each pair of values."""
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.maximum(one, other)
-    return max(one, other)
+    return np.where(which, one, other) if isinstance(which, np.ndarray) else one if which else other
 
 
 def single(value: Any) -> Any:
     """Round to 32 bits, in which similarities are kept: float32[n], or a float."""
-    if isinstance(value, np.ndarray):
-        return value.astype(np.float32)
-    return _SINGLE.unpack(_SINGLE.pack(value))[0]
+    return value.astype(np.float32) if isinstance(value, np.ndarray) else float(np.float32(value))
 
 
-def bit_count(value: Any) -> Any:
-    """Count the bits that are set: uint8[n], or an int."""
-    return value.bit_count() if isinstance(value, int) else np.bitwise_count(value)
+def _of_two(arrays: Callable[..., Any], numbers: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    def function(one: Any, other: Any) -> Any:
+        some = isinstance(one, np.ndarray) or isinstance(other, np.ndarray)
+        return arrays(one, other) if some else numbers(one, other)
+
+    return function
+
+
+#: Return the lesser or the greater of two values, or of each pair of values.
+least, greatest = _of_two(np.minimum, min), _of_two(np.maximum, max)

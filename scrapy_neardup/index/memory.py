@@ -85,11 +85,9 @@ class Columns:
         """Return the documents that have *key* in a *family* of equal keys."""
         if self._known < len(self._urls):
             self._learn()
-        known = self._rows_of[family].get(key)
-        if known is None:  # as of most
-            return set()
-        rows = [known] if isinstance(known, int) else known
-        return {number for row in rows if (number := self._numbers[row]) is not None}
+        known = self._rows_of[family].get(key, ())
+        rows = (known,) if isinstance(known, int) else known
+        return {number for row in rows if (number := self._numbers[row]) is not None} if rows else set()
 
     def _learn(self) -> None:
         """Take in the keys of new rows."""

@@ -129,11 +129,6 @@ class Matches(NamedTuple):
         query, document, distance = (
             map(np.concatenate, zip(*parts, strict=True)) if len(parts) > 1 else parts[0]
         )
-        if len(query) <= 16:  # so few Python sorts faster than NumPy
-            rows = sorted(zip(query.tolist(), document.tolist(), distance.tolist(), strict=True))
-            bits = {(one, other): bits for one, other, bits in rows[::-1]}  # the least of a pair comes last
-            query, document = np.array([*bits][::-1], np.int64).T
-            return cls(query, document, np.array([*bits.values()][::-1], np.uint8))
         order = np.lexsort((distance, document, query))
         query, document, distance = query[order], document[order], distance[order]
         new = np.ones(len(query), dtype=bool)

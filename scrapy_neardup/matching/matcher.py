@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrapy_neardup.fingerprint import Scheme
-from scrapy_neardup.fingerprint.either import bit_count, chosen, greatest, least
+from scrapy_neardup.fingerprint.either import chosen, greatest, least
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.fingerprint.values import FEW, compare
@@ -145,7 +145,8 @@ class Matcher:
         one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
         visible = (stored["flags"] & HIDDEN == 0) | one_site  # hidden text has no copies on other sites
         exact = exact & visible
-        distance = bit_count(new["fingerprint"] ^ stored["fingerprint"])
+        bits = new["fingerprint"] ^ stored["fingerprint"]
+        distance: Any = bits.bit_count() if isinstance(bits, int) else np.bitwise_count(bits)
         estimates = similarity(new["sketch"], new["shingles"], stored["sketch"], stored["shingles"])
         agrees = self.scheme.agrees(Pairs(distance, shared, new, stored)) & visible & (exact ^ True)
         candidate = agrees & (stored["flags"] & EQUAL_ONLY == 0)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
@@ -192,21 +192,20 @@ class EventReporter:
             self.failed("report", message, trace=not isinstance(error, OSError))
 
 
-class _FailsOpen:
+class _FailsOpen(NamedTuple):
     """The block of `EventReporter.fails_open`, of which a page enters ten: a generator takes longer."""
 
-    def __init__(self, reporter: EventReporter, stage: str, subject: str) -> None:
-        self._failed = reporter.failed, stage, subject
+    reporter: EventReporter
+    stage: str
+    subject: str
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        failed, stage, subject = self._failed
-        failed(stage, subject)
-        return True
+        if isinstance(error, Exception):
+            self.reporter.failed(self.stage, self.subject)
+        return isinstance(error, Exception)
 
 
 class ReportFile:

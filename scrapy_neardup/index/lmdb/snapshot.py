@@ -241,7 +241,7 @@ def search_one(reader: Snapshot, family: int, key: int, distance: int, compared:
     If there are more than *compared* entries, unless that is 0, those that share the longest prefixes with
     the key are compared, and True is returned besides.
     """
-    ranges = _ranges(reader, family, key, distance)
+    ranges = _ranges(reader, family, key, distance) if reader.cuts[family] else []
     too_many = bool(compared) and sum(each[3] - each[2] for each in ranges) > compared
     if too_many:
         ranges = _narrowed(ranges, compared)
@@ -261,8 +261,6 @@ def _ranges(reader: Snapshot, family: int, key: int, distance: int) -> list[Rang
     """Return the range of each probe of *key* in each table of each run."""
     tables, first = reader.header.families[family].tables, reader.header.first_table[family]
     cuts, ranges = reader.cuts[family], []
-    if not cuts:
-        return []
     for table, (permuted, flips, bits) in enumerate(
         zip(tables.permute(key), tables.flips(distance), tables.prefix_bits, strict=True), first
     ):
