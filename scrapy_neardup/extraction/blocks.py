@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -121,22 +122,27 @@ class Layout:
         #: Where the last link leads that was met, and that of the text that is being gathered.
         self._link = self._href = ""
         #: Open block elements: name, region, numbers of the outermost element of that region and of this one.
-        self._path: list[tuple[str, Region, int, int]] = []
+        self._path: list[tuple[str, Region, int, int]] = [("", "", 0, 0)] * 2
         self._links = self._preformatted = 0
         headlines = itertools.islice(body.iter("h1"), _HEADLINES)
         self._over_headline = {element for headline in headlines for element in headline.iterancestors()}
         walk = etree.iterwalk(body, events=("start", "end"))
         for event, element in walk:
             if event == "start":
-                self._start(element)
+                self._start(element, element.tag)
+                text = element.text
             else:
-                self._end(element)
-                if element is not body and (tail := element.tail):
-                    self._add(tail)
+                self._end(element, element.tag)
+                text = element.tail if element is not body else None
+            if text and (self._text or self._links or not text.isspace()):
+                self._text.append(text)
+                if self._links:
+                    self._linked += length(text.strip())
+                    self._href = self._link
             if len(self.blocks) >= _MOST:
                 break
         self._finish()
-        self._path.clear()
+        del self._path[2:]
         rest = (element.text if event == "start" else element.tail for event, element in walk)
         self._add_block(" ".join(filter(None, rest)), 0)
 
@@ -157,25 +163,21 @@ class Layout:
         found = [number for number, block in enumerate(self.blocks) if element <= block.parent <= last]
         return range(found[0], found[-1] + 1) if found else range(0)
 
-    def _start(self, element: _Element) -> None:
-        tag = element.tag
+    def _start(self, element: _Element, tag: str) -> None:
         if tag == "a":
             if "href" in element.attrib:
                 self._links += 1
                 self._link = element.attrib["href"][:_ADDRESS]
-        elif tag == "br":
-            if not self._preformatted:
-                self._finish()
         elif tag == "pre":
-            self._open(element)
+            self._open(element, tag)
             self._preformatted += 1
         elif not self._preformatted and tag not in _INLINE:
-            self._open(element)
-        if text := element.text:
-            self._add(text)
+            if tag != "br":
+                self._open(element, tag)
+            elif self._text:
+                self._finish()
 
-    def _end(self, element: _Element) -> None:
-        tag = element.tag
+    def _end(self, element: _Element, tag: str) -> None:
         if tag == "a":
             self._links -= "href" in element.attrib
         elif tag == "pre":
@@ -183,40 +185,33 @@ class Layout:
             self._preformatted -= 1
         elif self._preformatted:
             self._text.append(" ")
-        elif tag != "br" and tag not in _INLINE:
+        elif tag not in _INLINE and tag != "br":
             self._close()
 
-    def _open(self, element: _Element) -> None:
-        self._finish()
+    def _open(self, element: _Element, tag: str) -> None:
+        if self._text:  # most elements hold others, and nothing between them
+            self._finish()
         opened = len(self._last)
         self._last.append(sys.maxsize)
         if element is self._main:
             self._main_number = opened
-        region, number = self._path[-1][1:3] if self._path else ("", 0)
-        if region in ("", "around"):
+        _, region, number, _ = self._path[-1]
+        if not region or region == "around":
             own = region_of(element, element in self._over_headline)
             if own != region and own:
                 region, number = own, opened
-        self._path.append((element.tag, region, number, opened))
+        self._path.append((tag, region, number, opened))
 
     def _close(self) -> None:
-        self._finish()
+        if self._text:
+            self._finish()
         self._last[self._path.pop()[3]] = len(self._last) - 1
-
-    def _add(self, text: str) -> None:
-        if self._text or self._links or not text.isspace():
-            self._text.append(text)
-            if self._links:
-                self._linked += length(text.strip())
-                self._href = self._link
 
     def _finish(self) -> None:
         """Make a block of what was gathered, and others of what a letter quotes."""
-        if not self._text:  # most elements hold others, and nothing between them
-            return
         gathered = "".join(self._text)
         own, quoted = parted(gathered) if self._preformatted else (gathered, "")
-        for line in quoted.split("\n"):
+        for line in quoted.split("\n") if quoted else ():
             self._add_block(line, 0, quoted=True)
         self._add_block(own, 0 if quoted else self._linked)  # the links of a letter are in what it quotes
         self._text.clear()
@@ -227,8 +222,7 @@ class Layout:
         text = " ".join(gathered.split())
         if not text:
             return
-        tag, region, within, parent = self._path[-1] if self._path else ("", "", 0, 0)
-        around, _, _, outer = self._path[-2] if len(self._path) > 1 else ("", "", 0, parent)
+        (around, _, _, outer), (tag, region, within, parent) = self._path[-2:]
         if tag in _PARAGRAPHS:
             parent = outer
         heading = around if around in _HEADINGS else tag if tag in _HEADINGS else ""
@@ -240,15 +234,15 @@ class Layout:
 # What the markup says of the parts of a page.
 
 #: Of several regions that the names of an element speak of, the first of these counts.
-_FIRST: tuple[Region, ...] = ("comments", "foot", "around")
+_FIRST: tuple[Region, ...] = ("comments", "foot", "around", "")
 #: Elements whose names say that they stand around the main text.
 _AROUND = frozenset(("nav", "footer", "aside", "menu", "dialog"))
 #: Those that hold the main text, whatever they are called.
 _MAIN = frozenset(("body", "html", "main", "article", "h1", "p"))
 
 # Names in class, id and role are looked at part by part: "post-comments" is "post" and "comments".
-_PART = regex.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])", regex.V1)
-_COMMENTS = regex.compile(
+_PART = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])")
+_COMMENTS = re.compile(
     r"comment(?!ar(?:y|ies)|ator|ing|ed)|disqus|kommentar|komentar|comentario|respond$|reply$|replies$|guestbook$"
     r"|opinie$|otzyvy?$|reactie"
 )
@@ -287,17 +281,17 @@ def region_of(element: _Element, has_headline: bool) -> Region:
         return ""
     if tag in _AROUND:
         return "foot" if tag == "footer" else "around"
-    found: set[Region] = set()
+    first = len(_FIRST) - 1
     for attribute in ("class", "id", "role"):
         if value := element.get(attribute):
-            found |= _regions(value[:_CHARACTERS])
-    return next((each for each in _FIRST if each in found), "")
+            first = min(first, _first(value[:_CHARACTERS]))
+    return _FIRST[first]
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _regions(value: str) -> frozenset[Region]:
-    """Return what the names in the *value* of an attribute speak of."""
-    return frozenset(filter(None, map(_kind, value.split()[:_NAMES])))
+def _first(value: str) -> int:
+    """Return the place in `_FIRST` of what the names in the *value* of an attribute speak of."""
+    return min((_FIRST.index(_kind(name)) for name in value.split()[:_NAMES]), default=len(_FIRST) - 1)
 
 
 @lru_cache(maxsize=_REMEMBERED)
@@ -311,11 +305,7 @@ def _kind(name: str) -> Region:
         last = parts[-1] in _FRAME_OF_COMMENTS or _COMMENTS.match(parts[-1])
         if last or not any(map(_FRAME.search, others)):
             return "comments"
-    if any(map(_FRAME.search, parts)):
-        return ""
-    if not _FOOT.isdisjoint(parts):
-        return "foot"
     # Page builders call every part of a page some sort of widget; those of a sidebar are just widgets.
-    if parts[0] == "widget" or not _NOTICES.isdisjoint(parts):
-        return "around"
-    return ""
+    around = parts[0] == "widget" or not _NOTICES.isdisjoint(parts)
+    found: Region = "foot" if not _FOOT.isdisjoint(parts) else "around" if around else ""
+    return "" if not found or any(map(_FRAME.search, parts)) else found

@@ -76,9 +76,10 @@ def decode(body: bytes, content_type: str | None) -> str:
     if text.count("\ufffd") > len(text) * _BAD_SHARE and (detected := detect(body)) != declared:
         other = body.decode(detected, "replace")
         if other.count("\ufffd") < text.count("\ufffd"):
-            text = other
+            declared, text = detected, other
+    text = text.replace("\x00", "")
     # Some charsets that Python knows and no browser does, such as UTF-7, can spell half a character.
-    return text.replace("\x00", "").encode("utf-8", "replace").decode()
+    return text if declared == "utf-8" else text.encode("utf-8", "replace").decode()
 
 
 def decode_as_declared(

@@ -74,8 +74,8 @@ def visible_text(html: str) -> str:
 def main_text(extracted: str, html: str) -> MainText | None:
     """Return the main text of the page *html* of which an extractor found *extracted*, or None."""
     text, details = divided(extracted)
-    if sum(length(line.strip()) for line in extracted.split("\n")) < _MISSED:
-        visible, size = _sentences(visible_text(html), _VISIBLE_PARAGRAPH)
+    if not details and _sentences(extracted)[2] < _MISSED:
+        visible, size, _ = _sentences(visible_text(html), _VISIBLE_PARAGRAPH)
         if size >= _LEAST:
             # Sentences that all pages of a site have never stand in for what was found on this one. That is
             # joined, because the fingerprint leaves out short lines beside longer ones.
@@ -86,26 +86,25 @@ def main_text(extracted: str, html: str) -> MainText | None:
 
 def divided(extracted: str) -> tuple[str, str]:
     """Return the sentences, or whatever stands in for them, and the lines that are none."""
-    lines = extracted.split("\n")
-    total = sum(length(line.strip()) for line in lines)
+    kept, size, total = _sentences(extracted)
     if total < _MISSED:
         return extracted, ""
-    kept, size = _sentences(extracted)
-    known = set(kept)
+    lines, known = extracted.split("\n"), set(kept)
     # Joined lines are short lines, too: one of them may be all that tells the page from others.
     others = "\n".join(line for line in lines if line not in known)
     return "\n".join(kept) if size >= max(_LEAST, _SHARE * total) else " ".join(lines), others
 
 
-def _sentences(text: str, least: int = SENTENCE) -> tuple[list[str], int]:
-    """Return the lines that are paragraphs of *least* letters or more, and their letters."""
-    kept, total = [], 0
+def _sentences(text: str, least: int = SENTENCE) -> tuple[list[str], int, int]:
+    """Return the lines that are paragraphs of *least* letters or more, their letters, and those of all."""
+    kept, own, total = [], 0, 0
     for line in text.split("\n"):
         size = length(line.strip())
+        total += size
         if is_paragraph(line, size, least):
             kept.append(line)
-            total += size
-    return kept, total
+            own += size
+    return kept, own, total
 
 
 class Trafilatura:

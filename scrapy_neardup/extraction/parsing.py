@@ -41,7 +41,8 @@ _NOT_SHOWN = (
 )  # fmt: skip
 #: Elements that hold all of a page, which its scripts show later.
 _WHOLE = frozenset(("html", "head", "body", "main"))
-_MAYBE_HIDDEN = etree.XPath("//*[@hidden or @aria-hidden or @style or @popover] | //dialog[not(@open)]")
+#: An element with none of these attributes is shown, unless it is a dialog.
+_TELLING = frozenset(("hidden", "aria-hidden", "style", "popover"))
 _HIDING = regex.compile(
     r"(?:^|;)\s*+(?:display\s*+:\s*+none|visibility\s*+:\s*+(?:hidden|collapse))\s*+(?:!|;|$)",
     regex.IGNORECASE | regex.V1,
@@ -96,9 +97,10 @@ def written(root: _Element) -> str:
 
 def canonical_of(root: _Element) -> str:
     """Return what the head links as canonical, or "": in the body readers may have written a link."""
-    links = islice(root.iterfind("head/link[@href]"), _MOST_LINKS)
-    found = (link.get("href", "") for link in links if "canonical" in link.get("rel", "").lower().split())
-    return next((each.strip() for each in found if len(each) <= _LONGEST), "")
+    heads = root.iterchildren("head")
+    links = islice((link for head in heads for link in head.iterchildren("link")), _MOST_LINKS)
+    found = (link.get("href") for link in links if "canonical" in link.get("rel", "").lower().split())
+    return next((each.strip() for each in filter(None, found) if len(each) <= _LONGEST), "")
 
 
 def remove_no_text(root: _Element) -> None:
@@ -108,7 +110,8 @@ def remove_no_text(root: _Element) -> None:
 
 def remove_hidden(root: _Element) -> bool:
     """Take out what readers do not see, as far as the markup tells; return whether there was any."""
-    hidden = [element for element in _MAYBE_HIDDEN(root) if element.tag not in _WHOLE and _hides(element)]
+    maybe = (each for each in root.iter("*") if each.tag == "dialog" or not _TELLING.isdisjoint(each.keys()))
+    hidden = [element for element in maybe if element.tag not in _WHOLE and _hides(element)]
     remove(root, hidden)
     named = next(root.iter(*_NOT_SHOWN), None) is not None
     if named:
