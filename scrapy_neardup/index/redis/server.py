@@ -351,7 +351,7 @@ _REMEDIES = {
     "AuthenticationError|NoPermissionError": "see docs/redis.md for the rights that the user needs.",
     "ReadOnlyError": "this is a replica, so name the server that is written to.",
     "cluster support disabled": "this server is in no cluster: begin the URL with redis:// or rediss://.",
-    "MovedError": "this is a node of a cluster, so use redis+cluster://host:6379,host:6379?name=news.",
+    "MovedError|MOVED": "this is a node of a cluster, so use redis+cluster://host:6379,host:6379?name=news.",
     "AskError|ClusterDownError|SlotNotCoveredError|TryAgainError": (
         "see that each slot of the cluster has a node, and that the index is not being moved."
     ),
