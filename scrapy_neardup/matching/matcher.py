@@ -216,6 +216,7 @@ def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any) -> Evidence
         shorter,
         known=containment * least(1 / length, 1),
         length=length,
+        grown=new["tokens"] - shorter,
         varied=beyond_chance(tokens, shingles, jaccard),
         one_site=one_site,
         two_sites=known & (same ^ True),

@@ -16,6 +16,7 @@ from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.matching.records import header_for
 from scrapy_neardup.matching.rules import (
+    GROWN,
     KNOWN,
     KNOWN_OF_ONE_SITE,
     LENGTHS,
@@ -34,7 +35,7 @@ from tests.audit.corpora import text
 #: Two texts of 600 words that have everything in common; the new one is all in the stored one, and as long.
 SAME: dict[str, Any] = {
     **dict.fromkeys(("jaccard", "containment", "known", "length"), 1.0),
-    **dict.fromkeys(("substituted", "title", "titled", "retitled", "values"), 0),
+    **dict.fromkeys(("substituted", "title", "titled", "retitled", "values", "grown"), 0),
     "tokens": 600,
     "numbers": 10,
     "varied": True,
@@ -45,6 +46,7 @@ PAIRS = st.fixed_dictionaries(
     {
         **dict.fromkeys(("jaccard", "containment", "known"), SHARE),
         **dict.fromkeys(("substituted", "title", "titled", "retitled", "values"), st.integers(0, 6)),
+        "grown": st.integers(0, 2 * GROWN),
         "length": st.floats(0.25, 4, width=32),
         "tokens": st.integers(40, 3000),
         "numbers": st.integers(6, 30),
@@ -103,6 +105,7 @@ def test_more_evidence_never_makes_a_copy_less_of_one(
         "known": max(pair["known"], known),
         "substituted": min(pair["substituted"], fewer),
         "values": min(pair["values"], fewer),
+        "grown": min(pair["grown"], fewer),
         "tokens": max(pair["tokens"], longer),
     }
     assert one(**pair) != "near" or one(**better) == "near"
@@ -145,6 +148,8 @@ def test_a_copy_brings_next_to_nothing_new_and_is_not_one_of_several() -> None:
         assert one(length=SHORTER, sites=sites) == "near"
         assert one(length=below(SHORTER), sites=sites) == "other"
         assert one(varied=False, sites=sites) == "other"
+        assert one(length=1.1, grown=GROWN, sites=sites) == "near"
+        assert one(length=1.1, grown=GROWN + 1, sites=sites) == ("fuller" if sites == "one" else "near")
     assert one(length=SHORTER_TITLED, titled=TITLED, sites="two") == "near"
     assert one(length=below(SHORTER_TITLED), titled=TITLED, sites="two") == "other"
 
