@@ -270,8 +270,8 @@ _FRAME_OF_COMMENTS = _names("wrap wrapper container content body text list area 
 _NAMES, _CHARACTERS = 12, 600
 _PARTS = 4
 #: Names, and values of attributes, that are remembered with what they say: the pages of a site have the same
-#: few. Crafted ones, long and beyond ASCII, take 6 MB in each of three memories.
-_REMEMBERED = 1 << 11
+#: few, and many sites have some in common. Crafted ones, long and beyond ASCII, take 22 MB in either memory.
+_REMEMBERED = 1 << 13
 
 
 def region_of(element: _Element, has_headline: bool) -> Region:
