@@ -74,14 +74,19 @@ def audited(feed: Path, out: Path, peaks: dict[str, float]) -> float:
     return run([sys.executable, "-c", command, "audit", str(feed), "--out", str(out)], "ours", peaks)
 
 
-def run(command: list[str], name: str, peaks: dict[str, float]) -> float:
-    """Return the seconds that *command* takes; note the most memory that it has with all that it starts."""
+def run(
+    command: list[str], name: str, peaks: dict[str, float], cpu: dict[psutil.Process, float] | None = None
+) -> float:
+    """Return the seconds that *command* takes; note the most memory that it has with all that it starts.
+
+    And the seconds of a processor that each process takes, as far as they are seen.
+    """
     start = time.perf_counter()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **quiet) as process:
         watched = psutil.Process(process.pid)
         while process.poll() is None:
-            peaks[name] = max(peaks.get(name, 0), _memory(watched))
+            peaks[name] = max(peaks.get(name, 0), _memory(watched, {} if cpu is None else cpu))
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.2)
     if process.returncode:
@@ -89,13 +94,14 @@ def run(command: list[str], name: str, peaks: dict[str, float]) -> float:
     return time.perf_counter() - start
 
 
-def _memory(process: psutil.Process) -> float:
-    """GB of a process and its children, what they share counted for each."""
+def _memory(process: psutil.Process, cpu: dict[psutil.Process, float]) -> float:
+    """GB of a process and its children, what they share counted for each; note their seconds."""
     total = 0
     with suppress(psutil.Error):
         for each in (process, *process.children(recursive=True)):
             with suppress(psutil.Error):
                 total += each.memory_info().rss
+                cpu[each] = sum(each.cpu_times()[:2])
     return total / 1e9
 
 

@@ -14,7 +14,7 @@ from scrapy_neardup.audit.clustering import cluster, group_pages, judge_of, numb
 from scrapy_neardup.audit.output import files
 
 from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, schema_of
-from .pairs import JUDGED, REPEATS
+from .pairs import REPEATS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,7 +99,8 @@ SHOWN = (
 )
 LED = "size long, exact long, near long, part long, revisit long, hosts long, members array<string>"
 GROUPED = (
-    f"row long, id long, rank long, leader long, name string, drop boolean, series boolean, {SHOWN}, {LED}"
+    "row long, id long, rank long, leader long, kept long, name string, drop boolean, series boolean, "
+    f"{SHOWN}, {LED}"
 )
 
 
@@ -129,27 +130,16 @@ def clustered(
     return space.keep(found.unionByName(alone), "work/grouped")
 
 
-#: Pages and pairs of a whole crawl, which are those of a ``kind``.
-TOGETHER = f"{GROUPED}, a long, b long, kind string, containment float"
-
-
-def compared_alone(
-    documents: DataFrame, space: Workspace, settings: AuditOptions
-) -> tuple[DataFrame, DataFrame]:
-    """Keep `GROUPED` of all *documents*, and the pairs of them, as one task finds them."""
-    found = space.keep(in_groups(documents, [F.lit(0)], 0, compare, TOGETHER, settings), "work/grouped")
-    pages, pairs = found.where("kind is null"), found.where("kind is not null")
-    return pages.select(*column_names(GROUPED)), pairs.select(*column_names(JUDGED))
+#: Pages and pairs of a whole crawl, which are those of a ``kind``, in their order by ``row``.
+TOGETHER = f"{GROUPED}, cluster int, url1 string, url2 string, kind string, containment float"
 
 
 def compare(table: pa.Table, settings: AuditOptions) -> pa.RecordBatch:
     """Compare all pages as the audit of one machine does."""
     table = table.sort_by("row")
     pages, clusters, pairs = cluster(crawl_of(table, settings), settings, lambda done: None)
-    found, rows = shown(table, pages, clusters, settings), numbers(table, "row")
-    columns = {name: pairs[name].tolist() for name in ("kind", "distance", "similarity", "containment")}
-    columns |= {"a": rows[pairs["first"]].tolist(), "b": rows[pairs["second"]].tolist()}
-    found += [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    found = shown(table, pages, clusters, settings)
+    found += [pair | {"row": row} for row, pair in enumerate(files.pairs_of(pages, pairs))]
     return pa.RecordBatch.from_pylist(found, schema_of(TOGETHER))
 
 
@@ -171,14 +161,14 @@ def shown(
     table: pa.Table, pages: NDArray[Any], clusters: NDArray[Any], settings: AuditOptions
 ) -> list[dict[str, Any]]:
     """Return the rows of `GROUPED` for the pages in *table*."""
-    rows, found = numbers(table, "row"), [*files.pages_of(pages, clusters)]
-    drop, leaders = files.repeating(pages, settings), rows[pages["canonical"]]
-    columns = (rows, numbers(table, "id"), pages["rank"], leaders, drop)
-    for page, *others in zip(found, *(each.tolist() for each in columns), strict=True):
-        page["row"], page["id"], page["rank"], page["leader"], repeats = others
+    rows, ids, found = numbers(table, "row"), numbers(table, "id"), [*files.pages_of(pages, clusters)]
+    columns = {"row": rows, "id": ids, "rank": pages["rank"], "drop": files.repeating(pages, settings)}
+    columns |= {"leader": rows[pages["canonical"]], "kept": ids[pages["canonical"]]}
+    for page, *others in zip(found, *(each.tolist() for each in columns.values()), strict=True):
+        page |= zip(columns, others, strict=True)
         page["name"] = files.name_of(page["url"])
         # A name stays if any page of it does.
-        page["drop"] = repeats and files.is_plain(page["name"])
+        page["drop"] = page["drop"] and files.is_plain(page["name"])
         page["series"] = files.only_numbers_differ(page["url"], page["canonical"] or "")
     places = clusters["canonical"].tolist()
     for place, led in zip(places, files.clusters_of(pages, clusters), strict=True):

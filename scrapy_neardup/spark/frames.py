@@ -142,6 +142,8 @@ class Workspace:
     def __init__(self, spark: SparkSession, folder: str) -> None:
         self.spark = spark
         self.folder = folder.rstrip("/")
+        #: Whether the pages are so few that one task compares them.
+        self.alone = False
 
     def path(self, name: str) -> str:
         """Return the path of what is kept under a name."""
@@ -154,7 +156,15 @@ class Workspace:
 
     def numbered(self, frame: DataFrame, by: Sequence[str], name: str) -> DataFrame:
         """Keep *frame* with a column ``row``: int64 that ascend in the order *by*, with gaps."""
-        return self.keep(ordered(frame, *by).withColumn("row", F.monotonically_increasing_id()), name)
+        return self.keep(self.ordered(frame, *by).withColumn("row", F.monotonically_increasing_id()), name)
+
+    def ordered(self, frame: DataFrame, *by: str) -> DataFrame:
+        """Return *frame* in the order *by*, part after part."""
+        return (frame.coalesce(1) if self.alone else frame.repartitionByRange(*by)).sortWithinPartitions(*by)
+
+    def of_few(self, frame: DataFrame) -> DataFrame:
+        """Return numbers of pages to join with: few go to where the others are, not these to them."""
+        return F.broadcast(frame) if self.alone else frame
 
     def exists(self, name: str) -> bool:
         """Tell whether something is kept under a name."""
@@ -188,11 +198,6 @@ class Workspace:
         return path, path.getFileSystem(self.spark._jsparkSession.sessionState().newHadoopConf())
 
 
-def ordered(frame: DataFrame, *by: str) -> DataFrame:
-    """Return *frame* in the order *by*, part after part."""
-    return frame.repartitionByRange(*by).sortWithinPartitions(*by)
-
-
 def mapped(frame: DataFrame, kernel: Kernel, schema: str, *given: Any) -> DataFrame:
     """Return what *kernel* makes of each batch of rows and what is *given* besides."""
     return frame.mapInArrow(
@@ -205,8 +210,12 @@ def in_groups(
 ) -> DataFrame:
     """Return what *kernel* makes of tables in which all rows that are equal in *by* are together.
 
-    Of so many *pages*, some `ROWS` come into each table; a larger group makes a larger one.
+    Of so many *pages*, some `ROWS` come into each table; a larger group makes a larger one. If *by* names
+    nothing, all rows, of which there have to be some, come into one.
     """
+    if not by:
+        whole = frame.coalesce(1)  # without a shuffle
+        return whole.mapInArrow(lambda rows: [kernel(pa.Table.from_batches(rows), *given)], schema)
     bucket = F.pmod(F.xxhash64(*by), F.lit(pages // ROWS + 1))
     return frame.groupBy(bucket).applyInArrow(
         lambda table: pa.Table.from_batches([kernel(table, *given)]), schema

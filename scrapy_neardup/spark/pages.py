@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from scrapy_neardup.arguments import escaped
 from scrapy_neardup.audit.crawl import of_sites, rest_of
@@ -28,12 +29,12 @@ from .frames import batch_of, column_names, in_groups, keys_of, mapped, numbers,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from scrapy_neardup.audit.options import AuditOptions
     from scrapy_neardup.audit.sources.records import Record
     from scrapy_neardup.audit.store import Row
+    from scrapy_neardup.index import Header
 
     from .frames import Workspace
 
@@ -101,7 +102,8 @@ def _url(path: str) -> str:
 SIGNED = (
     "kind string, source string, place string, url string, fetched double, declared string, "
     "alternates string, title string, noindex boolean, reason string, wall boolean, keys binary, "
-    "record binary, headline string, paragraphs binary, text binary, note binary, count long"
+    "record binary, headline string, paragraphs binary, text binary, note binary, count long, site long, "
+    "first binary"
 )
 _COLUMNS = column_names(SIGNED)
 #: Rows that an executor hands over at a time.
@@ -141,7 +143,8 @@ def signed(
 class _Rows:
     """Where a `Reader` puts pages: they become rows of `SIGNED`."""
 
-    def __init__(self) -> None:
+    def __init__(self, header: Header) -> None:
+        self._header = header
         self._rows: list[dict[str, Any]] = []
 
     def __len__(self) -> int:
@@ -170,15 +173,19 @@ class _Rows:
     def take(self) -> pa.RecordBatch:
         """Return the rows so far, and forget them."""
         rows, self._rows = self._rows, []
-        columns = {name: [row.get(name) for row in rows] for name in _COLUMNS}
+        columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in _COLUMNS}
         for name in ("noindex", "wall"):
             columns[name] = [value and bool(value) for value in columns[name]]
+        table = pa.table({name: columns[name] for name in ("keys", "record")})
+        keys, records = keys_of(table, self._header), records_of(table, self._header)
+        first = np.stack((keys[DIGEST], records["digest"], records["fingerprint"]), axis=1).astype(">u8")
+        columns |= {"first": first, "site": records["site"].astype(np.int64)}
         return batch_of(columns, SIGNED)
 
 
 def _sign(records: Iterable[tuple[str, Record]], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Sign *records*, which come with the names of their sources."""
-    sink = _Rows()
+    sink = _Rows(settings.header)
     for _ in Reader(sink, settings).read(records):
         if len(sink) >= _ROWS:
             yield sink.take()
@@ -222,12 +229,10 @@ def sign_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Ite
 
 
 #: What is kept of a page when its place is known; the text stays with what was read.
-PAGES = (
-    "id long, url string, title string, declared string, alternates string, noindex boolean, fetched double, "
-    "keys binary, record binary, wall boolean, headline string, paragraphs binary, note binary, site long, "
-    "first binary"
-)
-_KEPT = column_names(PAGES)[:13]
+_KEPT = (
+    "id", "url", "title", "declared", "alternates", "noindex", "coalesce(fetched, double('NaN')) fetched",
+    "keys", "record", "wall", "headline", "paragraphs", "note", "site", "first",
+)  # fmt: skip
 #: The order of `audit.crawl`: what is the same in all of these is the same page.
 _ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record", "note")
 
@@ -236,21 +241,9 @@ _ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates
 PAGE = "kind = 'page' and (reason is null or reason = 'no_text')"
 
 
-def in_order(signed: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
+def in_order(signed: DataFrame, space: Workspace) -> DataFrame:
     """Keep the pages among what was *signed*, each with its number ``row`` in the order of URLs."""
-    pages = signed.where(PAGE).select(*_KEPT)
-    return space.numbered(mapped(pages, describe, PAGES, settings), _ORDER, "work/pages")
-
-
-def describe(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
-    """Add what pages are sorted and grouped by: their site, digest and fingerprint."""
-    header = settings.header
-    columns: dict[str, Any] = {name: batch.column(name) for name in _KEPT}
-    columns["fetched"] = batch.column("fetched").fill_null(np.nan)
-    keys, records = keys_of(batch, header), records_of(batch, header)
-    first = np.stack((keys[DIGEST], records["digest"], records["fingerprint"]), axis=1).astype(">u8")
-    columns |= {"keys": keys.T, "record": records, "site": records["site"].astype(np.int64), "first": first}
-    return batch_of(columns, PAGES)
+    return space.numbered(signed.where(PAGE).selectExpr(*_KEPT), _ORDER, "work/pages")
 
 
 #: A page as it is compared, and besides what is shown of it.
@@ -272,12 +265,14 @@ def named(
 
     There are so many *pages*; *texts_read* has the packed ``text`` of each ``id``.
     """
-    by_site = in_groups(pages, ["site"], count, name_rows, f"{COMPARED}, {SHOWN}, {_CHANGES}")
+    by = [] if space.alone else ["site"]
+    by_site = in_groups(pages, by, count, name_rows, f"{COMPARED}, {SHOWN}, {_CHANGES}")
     by_site = space.keep(by_site, "work/named")
     is_changed = "instead is not null or left_out is not null"
     same = by_site.where(f"not ({is_changed})").drop(*column_names(_CHANGES))
     changed = by_site.where(is_changed)
-    needed = texts_read.join(changed.select("id"), "id", "left_semi")  # most texts are not sent around
+    ids = space.of_few(changed.select("id"))
+    needed = texts_read.join(ids, "id", "left_semi")  # most texts are not sent around
     signed_anew = mapped(changed.join(needed, "id"), sign_rest, f"{COMPARED}, {SHOWN}", settings)
     return space.keep(same.unionByName(signed_anew), "work/documents")
 

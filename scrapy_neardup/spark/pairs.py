@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,6 @@ from scrapy_neardup.audit.all_pairs import (
     SAME,
     SIBLINGS,
     Compared,
-    Groups,
     choose_layout,
     equal_keys,
     found_first,
@@ -32,7 +31,7 @@ from .pages import COMPARED
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from scrapy_neardup.audit.options import AuditOptions
     from scrapy_neardup.fingerprint import Scheme
@@ -42,24 +41,30 @@ if TYPE_CHECKING:
 
 #: Of a page: the halves of the digest of its text, whether it can be judged, its fingerprint, other keys.
 TEXT = "text long, digest long, row long, fit boolean, fingerprint long, site long, note binary, own binary"
-#: Of a page: the first page with its text, and with its note, too; whether it can be judged, and whether it
-#: stands for all that any comparison finds alike. Of the latter the fingerprint and the further keys.
-FIRSTS = "row long, first long, again long, fit boolean, alone boolean, fingerprint long, own binary"
 PAIR = "a long, b long"
 #: Fingerprints that the layout of tables is chosen by, and seconds that an entry of a table takes: it is
 #: written, sent and sorted, by one core of a server of 2021.
 _SAMPLE, _ENTRY = 1 << 14, 1e-6
 
 
-def firsts(documents: DataFrame, count: int, space: Workspace, settings: AuditOptions) -> DataFrame:
-    """Keep `FIRSTS` of all *documents*, which are so many."""
+def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
+    """Keep `TEXT` of *documents*, and what pages with equal texts are compared by: see `Groups`.
+
+    The ``first`` page with its text, and with its note, ``again``; and whether it is compared with others,
+    ``alone``. Only of such a page the further keys are kept.
+    """
     described = mapped(documents.select("row", "keys", "record", "wall", "note"), text_of, TEXT, settings)
-    found = in_groups(described, ["text", "digest"], count, find_firsts, FIRSTS)
-    return space.keep(found, "work/firsts")
+
+    def least(*by: str) -> Column:
+        return F.min("row").over(Window.partitionBy("text", "digest", *by))
+
+    alone = F.col("fit") & (F.col("row") == least("note", "fingerprint", "site"))
+    found = described.withColumns({"first": least(), "again": least("note"), "alone": alone})
+    return space.keep(found.withColumn("own", F.when(F.col("alone"), F.col("own"))), "work/firsts")
 
 
 def text_of(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
-    """Return of each page what its text is equal by, and what else `FIRSTS` say."""
+    """Return of each page what its text is equal by, and what else `TEXT` has."""
     crawl = crawl_of(batch, settings)
     documents = crawl.documents
     columns = {
@@ -75,22 +80,8 @@ def text_of(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     return batch_of(columns, TEXT)
 
 
-def find_firsts(table: pa.Table) -> pa.RecordBatch:
-    """Find equal texts among pages."""
-    table = table.sort_by("row")
-    rows = numbers(table, "row")
-    text = (numbers(table, "text"), numbers(table, "digest"))
-    others = (numbers(table, "fingerprint"), numbers(table, "site"))
-    groups = Groups.of(text, texts(table, "note"), *others)
-    alone = numbers(table, "fit") & (groups.alike == np.arange(len(rows)))
-    own = [each if held else None for each, held in zip(texts(table, "own"), alone.tolist(), strict=True)]
-    columns: dict[str, Any] = {name: table.column(name) for name in ("row", "fit", "fingerprint")}
-    columns |= {"first": rows[groups.same_text], "again": rows[groups.same_note]}
-    return batch_of(columns | {"alone": alone, "own": own}, FIRSTS)
-
-
 def candidates(found: DataFrame, count: int, settings: AuditOptions) -> DataFrame:
-    """Return pairs of pages that stand alone among *found*, `FIRSTS`: each once, the lower row first."""
+    """Return pairs of pages that stand alone, as *found* by `firsts`: each once, the lower row first."""
     scheme = settings.loaded_scheme
     alone = found.where("alone").select("row", "fingerprint", "own")
     keys = mapped(alone, keys_held, "kind int, key long, row long", scheme)
@@ -185,7 +176,7 @@ def judged(
 ) -> DataFrame:
     """Keep the pairs that an audit lists: `compare_all` says which.
 
-    *firsts* are `FIRSTS` of all pages, *candidates* pairs of those that stand alone.
+    *firsts* are those of all pages, *candidates* pairs of those that stand alone.
     """
     kept = "explode(array_distinct(array(first, again))) a"
     copies = firsts.where("fit").selectExpr(kept, "row b", "true copy")

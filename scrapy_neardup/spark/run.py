@@ -28,9 +28,9 @@ from scrapy_neardup.index.stores import open_index
 from scrapy_neardup.matching.records import filed_url, header_for
 
 from . import clusters
-from .clusters import LED, SHOWN, clustered, compared_alone, connected, ranked
-from .frames import Workspace, column_names, keys_of, mapped, ordered, records_of, texts
-from .pages import PAGE, find_paths, in_order, named, read_frame, read_paths
+from .clusters import LED, SHOWN, TOGETHER, clustered, compare, connected, ranked
+from .frames import Workspace, column_names, in_groups, keys_of, mapped, records_of, texts
+from .pages import PAGE, SIGNED, find_paths, in_order, named, read_frame, read_paths
 from .pairs import REPEATS, candidates, firsts, judged
 
 if TYPE_CHECKING:
@@ -57,22 +57,28 @@ _BRIEF = {
 
 def write_tables(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None:
     """Write the tables: clusters, the largest first; pages by their URLs; pairs by their pages."""
-    led = grouped.where("size is not null")
-    # Numbers without gaps are given by one task, which has a few bytes of each cluster.
-    number = "row_number() over (order by size desc, rank) - 1 cluster"
-    clusters = space.keep(led.selectExpr("row leader", number), "work/clusters")
-    table = led.drop("leader").join(clusters, led["row"] == clusters["leader"])
-    table = table.select("cluster", "canonical", *column_names(LED))
-    space.keep(ordered(table, "cluster"), "clusters.parquet")
+    if not space.alone:
+        # Numbers without gaps are given by one task, which has a few bytes of each cluster.
+        number = "row_number() over (order by size desc, rank) - 1 cluster"
+        numbered = grouped.where("size is not null").selectExpr("row leader", number)
+        pairs = pairs.join(grouped.selectExpr("row a", "url url1"), "a")
+        pairs = pairs.join(grouped.selectExpr("row b", "url url2"), "b")
+        # As in the table of pages.
+        rounded = (f"float(bround(double({name}), 4)) {name}" for name in ("similarity", "containment"))
+        pairs = pairs.selectExpr("struct(a, b) row", "url1", "url2", "kind", "distance", *rounded)
+        grouped = grouped.join(space.keep(numbered, "work/clusters"), "leader", "left")
     url, verdict, *others = column_names(SHOWN)
-    pages = ordered(grouped.join(clusters, "leader", "left"), "row")
-    space.keep(pages.select(url, verdict, "cluster", *others), "pages.parquet")
-    pairs = pairs.join(grouped.selectExpr("row a", "url url1"), "a")
-    pairs = pairs.join(grouped.selectExpr("row b", "url url2"), "b")
-    # As in the table of pages.
-    rounded = (f"float(bround(double({name}), 4)) {name}" for name in ("similarity", "containment"))
-    pairs = ordered(pairs, "a", "b").selectExpr("url1", "url2", "kind", "distance", *rounded)
-    space.keep(pairs, "pairs.parquet")
+    tables = {
+        "clusters": (
+            grouped.where("size is not null"),
+            "cluster",
+            ["cluster", "canonical", *column_names(LED)],
+        ),
+        "pages": (grouped, "row", [url, verdict, "cluster", *others]),
+        "pairs": (pairs, "row", ["url1", "url2", "kind", "distance", "similarity", "containment"]),
+    }
+    for name, (table, by, columns) in tables.items():
+        space.keep(space.ordered(table, by).select(*columns), f"{name}.parquet")
 
 
 def write_dropped(grouped: DataFrame, read: DataFrame, space: Workspace) -> None:
@@ -80,20 +86,20 @@ def write_dropped(grouped: DataFrame, read: DataFrame, space: Workspace) -> None
 
     *read* has the packed ``text`` of each ``id``.
     """
-    series = grouped.where("drop and series and verdict <> 'exact'").select("row", "leader", "id")
-    kept = grouped.selectExpr("row leader", "id").join(series.select("leader"), "leader", "left_semi")
-    kept = kept.join(read.selectExpr("id", "text kept"), "id").select("leader", "kept")
-    series = series.join(read, "id").join(kept, "leader").select("row", "text", "kept")
+    series = grouped.where("drop and series and verdict <> 'exact'").select("row", "id", "kept")
+    ids = series.select("id").union(series.select("kept")).distinct()
+    found = space.keep(read.join(space.of_few(ids), "id", "left_semi"), "work/texts")
+    series = series.join(found, "id").join(found.selectExpr("id kept", "text other"), "kept")
     others = mapped(series, with_other_numbers, "row long").withColumn("other", F.lit(True))
     pages = grouped.select("row", "name", "drop").join(others, "row", "left")
     wanted = pages.groupBy("name").agg(F.expr("bool_and(drop and other is null) wanted")).where("wanted")
-    ordered(wanted.select("name"), "name").write.mode("overwrite").text(space.path("drop.txt"))
+    space.ordered(wanted.select("name"), "name").write.mode("overwrite").text(space.path("drop.txt"))
 
 
 def with_other_numbers(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the pages whose text has other numbers than that of their canonical page."""
     own, kept = (
-        [numbers_in(unpacked(each).shown) for each in texts(batch, name)] for name in ("text", "kept")
+        [numbers_in(unpacked(each).shown) for each in texts(batch, name)] for name in ("text", "other")
     )
     differs = [one != other for one, other in zip(own, kept, strict=True)]
     return batch.select(["row"]).filter(pa.array(differs, pa.bool_()))
@@ -179,13 +185,18 @@ def _with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any
         identity = json.loads(space.read_text(f"{folder.rstrip('/')}/{SETTINGS}"))["identity"]
         if given.get("seed") is None:
             given = {**given, "seed": identity["seed"]}
-        own = AuditOptions(**given).identity()
+        own = _identity(AuditOptions(**given))
         if others := sorted(name for name, value in own.items() if identity.get(name) != value):
             raise ConfigurationError(
                 f"The signatures in {folder} were made with other settings ({', '.join(others)}): use the "
                 "same, or name the sources of that audit in place of it."
             )
     return given
+
+
+def _identity(settings: AuditOptions) -> dict[str, Any]:
+    """Return all that the rows of signatures depend on."""
+    return settings.identity() | {"columns": SIGNED}
 
 
 def make_index(folder: str | os.PathLike[str], where: str) -> int:
@@ -280,26 +291,28 @@ def _audit(
         before = spark.read.parquet(f"{folder.rstrip('/')}/{SIGNATURES}").where("kind = 'page'")
         signed = signed.unionByName(before.select(*signed.columns))
     signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
-    content = {"settings": asdict(settings), "identity": settings.identity()}
+    content = {"settings": asdict(settings), "identity": _identity(settings)}
     space.write_text(SETTINGS, json.dumps(content) + "\n")
     count = signed.where(PAGE).count()
     if not count:
         raise ConfigurationError("No pages: name what was crawled.")
     alone = count <= clusters.ALONE
     if alone:
-        space.spark = brief(spark, count)
+        space.spark, space.alone = brief(spark, count), True
         signed = space.spark.read.schema(signed.schema).parquet(space.path(SIGNATURES))
     watch("sorting")
-    pages = in_order(signed, space, settings)
+    pages = in_order(signed, space)
     watch("boilerplate")
     packed = signed.where("text is not null").select("id", "text")
     documents = named(pages, count, packed, space, settings)
     if alone:
         watch("comparing")
-        found, pairs = compared_alone(documents, space, settings)
+        every = in_groups(documents, [], 0, compare, TOGETHER, settings)
+        every = space.keep(every, "work/grouped")
+        found, pairs = every.where("kind is null"), every.where("kind is not null")
     else:
         watch("candidates")
-        alike = firsts(documents, count, space, settings)
+        alike = firsts(documents, space, settings)
         pairs = judged(alike, candidates(alike, count, settings), documents, space, settings)
         watch("components")
         components = connected(pairs.where(REPEATS), space)

@@ -42,7 +42,7 @@ def write(out: Path, audit: Audit) -> None:
     tables = {
         "pages": pages_of(audit.pages, audit.clusters),
         "clusters": clusters_of(audit.pages, audit.clusters),
-        "pairs": pairs_of(audit),
+        "pairs": pairs_of(audit.pages, audit.pairs),
         "problems": (dict(zip(("file", "place", "reason"), each, strict=True)) for each in audit.problems),
     }
     for name, rows in tables.items():
@@ -115,10 +115,10 @@ def clusters_of(pages: NDArray[Any], clusters: NDArray[Any]) -> Iterator[dict[st
         }
 
 
-def pairs_of(audit: Audit) -> Iterator[dict[str, Any]]:
+def pairs_of(pages: NDArray[Any], pairs: NDArray[Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``pairs.jsonl``."""
-    urls = audit.pages["url"]
-    for first, second, kind, distance, similarity, containment in _values(audit.pairs):
+    urls = pages["url"]
+    for first, second, kind, distance, similarity, containment in _values(pairs):
         yield {
             "url1": urls[first],
             "url2": urls[second],
