@@ -1,12 +1,9 @@
-"""Measure an audit on Spark, in turns with one on one machine: processor time of all processes, memory, size.
+"""Measure an audit on Spark, in turns with one on one machine, and what 100 more pages cost then.
 
     python benchmarks/spark_audit.py DIR 20000 100000
 
-DIR is that of benchmarks/run.py, and so are the texts. Beside each audit stands one of 100 more, with it as
-an earlier one. Settings of Spark, such as its memory, are read from PYSPARK_SUBMIT_ARGS.
+DIR is that of benchmarks/run.py. Settings of Spark, such as its memory, are read from PYSPARK_SUBMIT_ARGS.
 """
-
-from __future__ import annotations
 
 import sys
 import tempfile
@@ -16,23 +13,27 @@ from psutil import Process
 from suite.auditing import run, write_feed
 from suite.measuring import Form
 
-MORE = 100
-COMMAND = [sys.executable, "-c", "from scrapy_neardup.cli import main; main()", "audit", "--seed", "3"]
+from scrapy_neardup.spark import make_index
+
+MORE, MAIN = 100, "from scrapy_neardup.cli import main; main()"
+
+
+def measure(name: str, *given: object) -> None:
+    peaks, cpu = dict[str, float](), dict[Process, float]()
+    wall = run([sys.executable, "-c", MAIN, *map(str, given)], name, peaks, cpu)
+    print(f"{name:32} {sum(cpu.values()):6.1f} s CPU {wall:6.1f} s {peaks[name]:.2f} GB", flush=True)
+
 
 with tempfile.TemporaryDirectory() as folder:
     for size in map(int, sys.argv[2:]):
         feed = write_feed(Form("full", (), (), 1, 0, Path(sys.argv[1]), Path(folder)), size + MORE)
         lines = feed.read_text("utf-8").splitlines(keepends=True)
         first, more, out = (Path(folder, f"{size}{name}") for name in (".jl", "-more.jl", "-out"))
-        first.write_text("".join(lines[:size]), "utf-8")
-        more.write_text("".join(lines[size:]), "utf-8")
-        spark = ["--engine", "spark", "--master", "local[*]", "--out"]
-        for name, given in (
-            ("one machine", [first, "--out", f"{out}-here"]),
-            ("Spark", [first, *spark, out]),
-            (f"Spark, {MORE} more", [more, *spark, f"{out}-more", "--earlier", out]),
-        ):
-            peaks, cpu = dict[str, float](), dict[Process, float]()
-            wall = run([*COMMAND, *map(str, given)], name, peaks, cpu)
-            found = f"{sum(cpu.values()):6.1f} s CPU {wall:6.1f} s {peaks[name]:.2f} GB"
-            print(f"{size:9,} {name:16} {found}", flush=True)
+        for path, part in ((first, lines[:size]), (more, lines[size:])):
+            path.write_text("".join(part), "utf-8")
+        spark = ("--engine", "spark", "--master", "local[*]", "--out")
+        measure(f"{size:,}, one machine", "audit", first, "--out", f"{out}-here")
+        measure(f"{size:,}, Spark", "audit", first, *spark, out)
+        measure(f"{MORE} more, Spark", "audit", more, *spark, f"{out}-more", "--earlier", out)
+        make_index(out, index := f"{out}-index")
+        measure(f"{MORE} more, filtered", "filter", more, "--against", index, "--out", f"{out}.kept.jl")

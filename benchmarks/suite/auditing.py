@@ -77,10 +77,7 @@ def audited(feed: Path, out: Path, peaks: dict[str, float]) -> float:
 def run(
     command: list[str], name: str, peaks: dict[str, float], cpu: dict[psutil.Process, float] | None = None
 ) -> float:
-    """Return the seconds that *command* takes; note the most memory that it has with all that it starts.
-
-    And the seconds of a processor that each process takes, as far as they are seen.
-    """
+    """Return the seconds that *command* takes; note the most memory of its processes, and *cpu* of each."""
     start = time.perf_counter()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **quiet) as process:
