@@ -39,8 +39,8 @@ from scrapy_neardup.index.redis.layout import (
     Probe,
     compared,
 )
+from scrapy_neardup.index.redis.opening import read_header
 from scrapy_neardup.index.redis.server import Address
-from scrapy_neardup.index.redis.store import read_header
 from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
 from scrapy_neardup.matching.sites import host_of, is_domain, site_key, split_url
 from scrapy_neardup.plugin.settings import read_rules, rule_for
