@@ -23,16 +23,12 @@ SIZE = BINS // 8
 
 _BINS, _ONE = constant(BINS), constant(1)
 _HALF, _FILLED = constant(32), constant(1 << 63)
-# The bins that an empty bin may borrow from, in this order, some at a time: intp[BINS, 8], 24 and 32. They
+# The bins that an empty bin may borrow from, in this order, eight at a time: intp[8, BINS, 8]. They
 # are the same for every text, and part of the format.
-_LENDERS = [
-    np.ascontiguousarray(part)
-    for part in np.split(
-        (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % _BINS).astype(np.intp).reshape(BINS, 64),
-        (8, 32),
-        axis=1,
-    )
-]
+_LENDERS = (mix(np.arange(1, BINS * 64 + 1, dtype=np.uint64)) % _BINS).astype(np.intp)
+_LENDERS = _LENDERS.reshape(BINS, 8, 8).swapaxes(0, 1).copy()
+#: Where the first bit is that is set in a byte, from the highest on; intp[256].
+_FIRST = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).argmax(axis=1)
 # Which bit of a borrowed minimum a bin takes: another one than the lender, which it would only repeat.
 _BIT = (np.arange(BINS) % 31 + 1).astype(np.uint64)
 
@@ -63,9 +59,10 @@ def _borrow(minima: NDArray[np.uint64]) -> None:
         asked = lenders.take(bins, axis=0)
         if bins is not empty:
             asked += (empty - bins)[:, np.newaxis]
-        taken = asked[np.arange(len(asked)), filled.take(asked).argmax(axis=1)]
+        lending = np.packbits(filled.take(asked))  # a byte for each bin
+        taken = asked.take(_FIRST.take(lending) + np.arange(0, asked.size, 8))
         minima[empty] = minima.take(taken) >> _BIT.take(bins)
-        left = (~filled.take(taken)).nonzero()[0]
+        left = (lending == 0).nonzero()[0]
         if not len(left):
             return
         empty, bins = empty[left], bins[left]
