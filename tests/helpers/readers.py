@@ -36,7 +36,6 @@ from scrapy_neardup.index.redis.layout import (
     Generation,
     Layout,
     Place,
-    Probe,
     compared,
 )
 from scrapy_neardup.index.redis.opening import read_header
@@ -340,7 +339,7 @@ def redis_equal_bucket(data: bytes, folder: Path) -> Any:
 
 
 def _met(data: bytes, width: int) -> Any:
-    probe = Probe(0, 64, Generation(7, 0), Place("bucket", bytes(width - 4)))
+    probe = 0, Place("bucket", bytes(width - 4), start=7, within=64)
     return [column.tolist() for column in compared([probe], [data], width)]
 
 

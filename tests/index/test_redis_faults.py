@@ -28,7 +28,7 @@ from scrapy_neardup.index.redis.server import FAILURES, Server
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_neardup.index.redis.server import Batch
+    from scrapy_neardup.index.redis.server import Addressed
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +93,7 @@ def test_a_url_that_names_no_parts_finds_those_beside_a_first_one_that_was_lost(
         assert len({prefix for prefix in again.store.prefixes if client.exists(prefix + b"header")}) == parts
     client.delete(*client.scan_iter(first + b"*"))
     open_index(redis_url, HEADER, reset=True).close()
-    assert len([*client.scan_iter(first[:-2] + b"[/}]*")]) == 4
+    assert len({*client.scan_iter(first[:-2] + b"[/}]*")}) == 4
 
 
 def test_what_one_index_resets_leaves_the_others_alone(redis_server: RedisServer) -> None:
@@ -149,7 +149,7 @@ def test_the_rights_that_the_docs_list_are_enough_and_no_others_are_needed(redis
     code = "".join(
         module.read_text(encoding="utf-8") for module in Path(scripts.__file__).parent.glob("*.py")
     )
-    ours = {command.lower() for command in re.findall(r"""\(\(?["']([A-Z]{3,})["']""", code)}
+    ours = {command.lower() for command in re.findall(r"""\((?:\(|[^()"']*, )?["']([A-Z]{3,})["']""", code)}
     assert set(re.findall(r"\+(\S+)", rights)) == ours | theirs
 
 
@@ -250,16 +250,11 @@ def test_what_goes_before_its_confirmation_is_answered_is_not_filed_again(
         if lapsed:  # so its confirmation files it again
             other.discard([*one._own])
 
-        def without_answer(batches: Sequence[Batch]) -> list[list[Any]]:
-            """Lose what is said to a confirmation that was made."""
-            made = [
-                [
-                    "lost" if "confirm" in command and answer == [1] else answer
-                    for command, answer in zip(commands, answers, strict=True)
-                ]
-                for (_, commands), answers in zip(batches, execute(batches), strict=True)
-            ]
-            return [[ConnectionError("lost")] * len(some) if "lost" in some else some for some in made]
+        def without_answer(commands: Sequence[Addressed]) -> list[Any]:
+            """Lose what is said to a confirmation that was made, and whatever comes with it."""
+            made = [*zip(commands, execute(commands), strict=True)]
+            lost = {prefix for (prefix, each), answer in made if "confirm" in each and answer == [1]}
+            return [ConnectionError("lost") if prefix in lost else answer for (prefix, _), answer in made]
 
         monkeypatch.setattr(one.server, "_execute", without_answer)
         held.confirm()

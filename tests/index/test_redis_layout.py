@@ -209,10 +209,14 @@ def test_old_documents_go_without_a_scan(address: Address) -> None:
         time.sleep(2 * window)
         index.add(documents([2] * 129, 4000))
         time.sleep(2 * window)
-        index.add(documents([2], 5000))
-        assert len(RedisIndex(address, HEADER).store.generations) == 1
-        time.sleep(2 * window)
-        assert index.server.call("SCAN", 0, "MATCH", address.prefix + b"b*", "COUNT", 10000)[1] == []
+        newest = index.add(documents([2] * 129, 5000))[-1]
+        index.server.call("DEL", index.store.filed(newest, documents([2], 5128))[0].bucket)
+        with closing(RedisIndex(address, HEADER)) as other:
+            assert len(other.store.generations) == 1
+            assert f"document {newest} is missing in the bucket" in "".join(find_problems(other))
+            time.sleep(2 * window)
+            assert index.server.call("SCAN", 0, "MATCH", address.prefix + b"b*", "COUNT", 10000)[1] == []
+            assert list(find_problems(other)) == []
 
 
 def test_a_search_reads_long_buckets_in_full_and_a_crawl_their_newest_part(address: Address) -> None:

@@ -26,7 +26,6 @@ from scrapy_neardup.index.redis.layout import (
     Generation,
     Layout,
     Place,
-    Probe,
     compared,
 )
 from scrapy_neardup.index.redis.server import require_fit
@@ -114,7 +113,7 @@ def test_a_document_that_was_cut_anywhere_or_unpacks_to_more_than_any_has() -> N
 
 
 def test_buckets_and_generations_that_were_cut() -> None:
-    probe = Probe(0, 0, Generation(1 << 50, 0), Place(b"", b""))
+    probe = 0, Place(b"", b"", start=1 << 50)
     for width in (NEAR_BYTES, EQUAL_BYTES):
         for length in range(4 * width):
             if length % width:
@@ -131,5 +130,5 @@ def test_buckets_and_generations_that_were_cut() -> None:
 def test_numbers_are_whole_again(start: int, places: list[int]) -> None:
     numbers = [start + each for each in places]
     data = b"".join(b"ab" + (number & 0xFFFFFFFF).to_bytes(4, "little") for number in numbers)
-    probe = Probe(7, 0, Generation(start, 4), Place(b"", b"ab"))
+    probe = 7, Place(b"", b"ab", start=start)
     assert compared([probe], [data], EQUAL_BYTES).document.tolist() == numbers

@@ -230,19 +230,19 @@ def on_server(seed: int, server: Any) -> int:
     RedisIndex(address, HEADER).close()
 
     class Stepped(of_server.Server):
-        def _execute(self, batches: Any) -> Any:
-            answers: Any = [None] * len(batches)
-            for row in race.dice.sample(range(len(batches)), len(batches)):
-                answers[row] = self.each(batches[row])
-            return answers
+        def _execute(self, commands: Any) -> Any:
+            parts = {prefix: [each for each in commands if each[0] == prefix] for prefix, _ in commands}
+            order = race.dice.sample([*parts], len(parts))
+            answers = {prefix: iter(self.each(parts[prefix])) for prefix in order}
+            return [next(answers[prefix]) for prefix, _ in commands]
 
-        def each(self, batch: Any) -> Any:
+        def each(self, commands: Any) -> Any:
             race.scheduler.point()
-            dice, (_, commands) = race.dice, batch
-            fails = race.loses and "EVALSHA" in {each[0] for each in commands} and not race.scheduler.over
+            dice = race.dice
+            fails = race.loses and "EVALSHA" in {each[0] for _, each in commands} and not race.scheduler.over
             if fails and dice.random() < LOST:
                 return [redis.ConnectionError("it is not done")] * len(commands)
-            (answers,) = super()._execute([batch])
+            answers = super()._execute(commands)
             race.scheduler.point()
             if fails and dice.random() < LOST:
                 return [redis.ConnectionError("its answer is lost")] * len(commands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
@@ -17,8 +18,9 @@ from scrapy_neardup.index.pending import Lease, LeasedDocument, Leases, Pending,
 from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Stored
 from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
 
-from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Probe, compared
+from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, compared
 from .opening import open_header
+from .scripts import Call
 from .server import Address, Server
 from .store import BATCH, RETRY_SECONDS, Known, Seen, Store, Write, parsed
 
@@ -33,8 +35,6 @@ TICK_SECONDS = 0.05
 MOST_BYTES = (1 << 18) // NEAR_BYTES * NEAR_BYTES
 #: Longer buckets of fingerprints are read by themselves once they were met, so that only a part need be read.
 LONG_BYTES = 1 << 16
-#: No value of a server is longer.
-MAX_BYTES = 1 << 29
 #: A key that so many more documents have than a lookup accepts need not be filed: it is passed over anyway.
 CAP = 1024
 #: How often a document is judged anew because others have filed like ones meanwhile.
@@ -149,7 +149,7 @@ class RedisIndex:
     def _look(
         self, wanted: Sequence[tuple[int, int, int]], most: int
     ) -> tuple[Matches, set[int], list[Seen]]:
-        """Read the buckets for families, keys and distances; of those of fingerprints the last *most* bytes.
+        """Read buckets for families, keys, distances; of those of fingerprints the last *most* bytes; 0: all.
 
         Returns what is met, by position of what was wanted, perhaps twice; and positions read only in part.
         """
@@ -157,43 +157,42 @@ class RedisIndex:
         while True:
             generations = parsed(known := store.known)
             probes = [
-                Probe(row, distance, generation, place)
+                (row, place)
                 for row, (family, key, distance) in enumerate(wanted)
                 for generation in generations
                 for place in store.layout.places(family, key, distance, generation)
             ]
-            parts = {each.place.bucket: each.place.part for each in probes}
+            parts = {place.bucket: place.part for _, place in probes}
             long = [bucket for bucket in parts if bucket in self._long]
+            short = [bucket for bucket in parts if bucket not in self._long]
             heads = [
-                (part, (*names, *(each for each in parts if parts[each] == part and each not in self._long)))
-                for part, names in store.everywhere("MGET", b"n", b"g", b"o")
+                head._replace(keys=[*head.keys, *(each for each in short if parts[each] == head.part)])
+                for head in store.everywhere("MGET", b"n", b"g", b"o")
             ]
-            answers = store.read(
-                *heads, *((parts[bucket], ("GETRANGE", bucket, -most, -1)) for bucket in long)
-            )
+            some = [Call(parts[bucket], "GETRANGE", [bucket], (-most, -1)) for bucket in long]
+            answers = store.ask([*heads, *some])
             of_parts = answers[: len(heads)]
-            # Another thread may have learned them since the names were made.
-            if store.learn([each[1] for each in of_parts]) and store.known == known:
+            if store.learn([each[1] for each in of_parts]) == known:
                 break
         data: dict[Any, bytes | None] = dict(zip(long, answers[len(heads) :], strict=True))
-        for (_, names), contents in zip(heads, of_parts, strict=True):
-            data |= zip(names[1:], contents, strict=True)
-        near = [each for each in probes if len(each.place.entry) == NEAR_BYTES - 4]
-        equal = [each for each in probes if len(each.place.entry) == EQUAL_BYTES - 4]
-        found = [(data[each.place.bucket] or b"")[-most:] for each in near]
+        for head, contents in zip(heads, of_parts, strict=True):
+            data |= zip(head.keys, contents, strict=True)
+        near = [each for each in probes if len(each[1].entry) == NEAR_BYTES - 4]
+        equal = [each for each in probes if len(each[1].entry) == EQUAL_BYTES - 4]
+        found = [(data[place.bucket] or b"")[-most:] for _, place in near]
         sizes = [*zip(near, map(len, found), strict=True)]
-        self._long.update(each.place.bucket for each, size in sizes if size > LONG_BYTES)
-        equals = [data[each.place.bucket] for each in equal]
+        self._long.update(place.bucket for (_, place), size in sizes if size > LONG_BYTES)
+        equals = [data[place.bucket] for _, place in equal]
         since = [int(oldest or 0) for _, _, oldest, *_ in of_parts]
         met = [compared(near, found, NEAR_BYTES, since), compared(equal, equals, EQUAL_BYTES, since)]
         # Nothing new comes into an earlier generation.
-        new = {each.place.bucket for each in probes if each.generation == generations[-1]}
+        new = {place.bucket for _, place in probes if place.start == generations[-1].start}
         last = sorted(((data[bucket] or b"")[-4:], bucket) for bucket in new)[::-1]
         looked = [
             Seen(of_part, int(clock), {bucket: end for end, bucket in last if parts[bucket] == part})
             for part, (of_part, (clock, *_)) in enumerate(zip(known, of_parts, strict=True))
         ]
-        cut = {each.row for each, size in sizes if size == most}
+        cut = {row for (row, _), size in sizes if size == most}
         return _joined(met), cut, looked
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
@@ -222,7 +221,7 @@ class RedisIndex:
         for start in range(0, len(keys), BATCH):
             some = keys[start : start + BATCH]
             wanted = [(family, key, distance) for key in some[kind.has(some)].tolist()]
-            known = self.store.fetch(np.unique(self._look(wanted, MAX_BYTES)[0].document).tolist())
+            known = self.store.fetch(np.unique(self._look(wanted, 0)[0].document).tolist())
             numbers, theirs = np.array(known.numbers, np.int64), known.documents.keys[rows]
             for query in np.flatnonzero(kind.has(some)).tolist() if len(numbers) else ():
                 bits = np.bitwise_count(theirs ^ some[query])
@@ -253,7 +252,7 @@ class RedisIndex:
 
     def documents(self) -> Iterator[tuple[NDArray[np.int64], Documents]]:
         """Yield the numbers (int64[n]) and contents of all documents that are confirmed, some at a time."""
-        of_parts = self.store.read(*self.store.everywhere("ZRANGE", b"t", more=(0, -1)))
+        of_parts = self.store.ask(self.store.everywhere("ZRANGE", b"t", more=(0, -1)))
         step = len(of_parts)
         firsts = sorted(
             int(each) * GROUP * step + part for part, some in enumerate(of_parts) for each in some
@@ -271,8 +270,8 @@ class RedisIndex:
         if not self._closing.is_set():
             self.flush()
             of_parts = self.store.everywhere
-            counts = self.store.read(*of_parts("GET", b"count"), *of_parts("ZCARD", b"p"))
-            alive = self.store.read(*of_parts("ZCOUNT", b"p", more=(self.store.now(), "+inf")))
+            counts = self.store.ask([*of_parts("GET", b"count"), *of_parts("ZCARD", b"p")])
+            alive = self.store.ask(of_parts("ZCOUNT", b"p", more=(self.store.now(), "+inf")))
             kept = sum(int(each or 0) for each in counts[: len(alive)]) - sum(counts[len(alive) :])
             stored = {"documents": kept, "pending": sum(alive)}
         return stored | {
@@ -353,20 +352,29 @@ def describe(index: RedisIndex) -> dict[str, Any]:
 
 
 def find_problems(index: RedisIndex) -> Iterator[str]:
-    """Yield which documents are not in a bucket where they should be."""
+    """Yield which documents are not in a bucket where they should be.
+
+    Buckets expire by themselves, documents go later: of groups older than the window none is missed.
+    """
     store = index.store
+    windows = [int(each) for each in store.ask(store.everywhere("GET", b"w")) if each]
     for numbers, documents in index.documents():
         known = Known(numbers.tolist(), documents, [])
         places = [(each[0], place) for each in known.each() for place in store.filed(*each)]
         buckets = {place.bucket: place.part for _, place in places}
-        parts = store.read(*((part, ("GET", bucket)) for bucket, part in buckets.items()))
+        parts = store.ask([Call(part, "GET", [bucket]) for bucket, part in buckets.items()])
         contents = dict(zip(buckets, parts, strict=True))
+        young = str(store.now() - min(windows, default=math.inf)), "+inf", "BYSCORE", "LIMIT", 0, 1
+        groups = store.ask(store.everywhere("ZRANGE", b"t", more=young))
+        first = [int(each[0]) * GROUP * len(groups) if each else math.inf for each in groups]
         for number, (name, entry, *_) in places:
             data, width = contents[name] or b"", len(entry) + 4
             filed = [data[at : at + width] for at in range(0, len(data), width)]
             if len(data) % width:
                 yield f"the bucket {name.hex()} was cut"
-            elif entry + (number & 0xFFFFFFFF).to_bytes(4, "little") not in filed and (
-                sum(each.startswith(entry) for each in filed) < CAP
+            elif (
+                entry + (number & 0xFFFFFFFF).to_bytes(4, "little") not in filed
+                and sum(each.startswith(entry) for each in filed) < CAP
+                and number >= first[number % len(first)]
             ):
                 yield f"document {number} is missing in the bucket {name.hex()}"

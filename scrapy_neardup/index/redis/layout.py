@@ -14,11 +14,12 @@ of hashes; and documents, whose numbers are that of the part modulo how many the
 
 All names of keys begin with the prefix of their part. ``header`` is what the index was made with, ``id`` its
 identity, ``n`` a clock: no number filed in this part is higher, and it goes on whenever one is filed;
-``count`` how many documents there are, ``g`` the generations (``start:bits more``), ``o`` the first number
-that is not too old, ``p`` pending documents by the end of their leases in milliseconds of the clock of the
-first part's server, of one that is being removed -1 if it was confirmed, else 0. ``b`` + table + generation
-+ bits is a bucket, ``d`` + upper bits of a number a list of documents by the lower bits, in which nothing
-stands for one that is gone, or `GONE` if it was confirmed; ``t`` has these groups by when each was begun.
+``count`` how many documents there are, ``g`` the generations (``start:bits more``), ``w`` the shortest window
+of those who filed, in milliseconds, ``o`` the first number that is not too old, ``p`` pending documents by
+the end of their leases in milliseconds of the clock of the first part's server, of one that is being removed
+-1 if it was confirmed, else 0. ``b`` + table + generation + bits is a bucket, ``d`` + upper bits of a number
+a list of documents by the lower bits, in which nothing stands for one that is gone, or `GONE` if it was
+confirmed; ``t`` has these groups by when each was begun.
 """
 
 from __future__ import annotations
@@ -94,21 +95,13 @@ class Place(NamedTuple):
     bucket: bytes
     #: The entry but for the number.
     entry: bytes
+    #: The part of the index that has the bucket, and the first number of its generation.
+    part: int = 0
+    start: int = 0
     #: In how many bits the bucket's keys differ from the key that is looked up, in those that entries lack.
     flipped: int = 0
-    #: The part of the index that has the bucket.
-    part: int = 0
-
-
-class Probe(NamedTuple):
-    """A place where a key is looked up."""
-
-    #: Position of the key among those that are looked up.
-    row: int
-    #: In how many bits it may differ.
-    distance: int
-    generation: Generation
-    place: Place
+    #: In how many others they may differ.
+    within: int = 0
 
 
 class Layout:
@@ -151,7 +144,8 @@ class Layout:
             spread, bits = (key ^ family << 56) * _SPREAD & _ALL, EQUAL_BITS + generation.more
             tag = (spread >> 48 - bits & 0xFFFF).to_bytes(2, "little")
             part = spread * len(self.prefixes) >> 64
-            return (Place(self._bucket(part, _EQUAL_TABLE, generation, spread >> 64 - bits), tag, 0, part),)
+            bucket = self._bucket(part, _EQUAL_TABLE, generation, spread >> 64 - bits)
+            return (Place(bucket, tag, part, generation.start),)
         bits = min(NEAR_BITS + generation.more, *tables.prefix_bits)
         # A bit of the prefix may differ: those that an entry lacks are in the name. Several flips may lead to
         # the same bucket.
@@ -159,8 +153,10 @@ class Layout:
             Place(
                 self._bucket(table % len(self.prefixes), table, generation, (permuted ^ flip) >> 64 - bits),
                 (permuted % 2**REST_BITS).to_bytes(7, "little"),
-                (flip >> REST_BITS).bit_count(),
                 table % len(self.prefixes),
+                generation.start,
+                flipped := (flip >> REST_BITS).bit_count(),
+                distance - flipped,
             )
             for table, (permuted, flips) in enumerate(
                 zip(tables.permute(key), tables.flips(distance), strict=True), first
@@ -220,20 +216,24 @@ class Layout:
 
 
 def compared(
-    probes: Sequence[Probe], contents: Sequence[bytes | None], width: int, since: Sequence[int] = (0,)
+    probes: Sequence[tuple[int, Place]],
+    contents: Sequence[bytes | None],
+    width: int,
+    since: Sequence[int] = (0,),
 ) -> Matches:
-    """Compare *probes* with the entries of *width* bytes in the *contents* of their buckets, one each.
+    """Compare *probes*, places and positions of what is looked up, with the *contents* of their buckets.
 
-    Returns positions, numbers, and distances, of each part from a number *since* on. Raises `IndexCorrupted`.
+    Entries have *width* bytes. Returns positions, numbers, and distances, of each part from a number *since*
+    on. Raises `IndexCorrupted`.
     """
     full = [
-        (*probe, data)
-        for probe, data in zip(probes, contents, strict=True)
-        if data and (probe.distance or probe.place.entry in data)
+        (row, place, data)
+        for (row, place), data in zip(probes, contents, strict=True)
+        if data and (place.within or place.entry in data)
     ]
     if not full:
         return NO_MATCHES
-    rows, distances, generations, places, data = zip(*full, strict=True)
+    rows, places, data = zip(*full, strict=True)
     sizes = [len(each) for each in data]
     if any(size % width for size in sizes):
         raise damaged("a bucket that was cut")
@@ -243,16 +243,16 @@ def compared(
     keys = np.zeros((len(entries), 8), np.uint8)
     keys[:, : width - 4] = entries[:, :-4]
     bits = np.bitwise_count(keys.view("<u8")[:, 0] ^ asked.repeat(counts))
-    within = np.array(distances) - [place.flipped for place in places]
+    within = np.array([place.within for place in places])
     (near,) = (bits <= within.repeat(counts)).nonzero()
     if not len(near):  # so it is with most
         return NO_MATCHES
     probe = np.arange(len(full)).repeat(counts)[near]
     # Of the numbers the last 32 bits stand there: a generation has fewer.
-    start = np.array([each.start for each in generations])[probe]
+    start = np.array([place.start for place in places])[probe]
     low = np.ascontiguousarray(entries[near, -4:]).view("<u4")[:, 0]
     numbers = start + (low - start & 0xFFFFFFFF)
-    apart = bits[near] + (np.array(distances) - within)[probe].astype(np.uint8)
+    apart = bits[near] + np.array([place.flipped for place in places], np.uint8)[probe]
     met = Matches(np.array(rows)[probe], numbers, apart)
     return met.take(numbers >= np.array(since)[numbers % len(since)])
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from scrapy_neardup.arguments import require_whole
 from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.header import Header
 
 from .layout import FIRST_MORE, VERSION
-from .server import MOST_PARTS, require_fit
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from .server import Server
+from .server import MOST_PARTS, Server, require_fit
 
 _ANEW = "use another name, or start anew with NEARDUP_RESET or reset=True."
 
@@ -79,11 +74,11 @@ def _headers(server: Server) -> list[tuple[int, bytes]]:
     every = range(1, MOST_PARTS + 1)
     places = [(parts, each) for parts in every for each in {parts // 2, (parts + 1) // 2 % parts}]
     prefixes = [server.address.part(each, parts) for parts, each in places]
-    found = server.send([(prefix, [("GET", prefix + b"header")]) for prefix in prefixes])
-    for (answer,) in found:
+    found = server.send([(prefix, ("GET", prefix + b"header")) for prefix in prefixes])
+    for answer in found:
         if isinstance(answer, IndexUnavailable):
             raise answer
-    return [(parts, data) for (parts, _), (data,) in zip(places, found, strict=True) if data is not None]
+    return [(parts, data) for (parts, _), data in zip(places, found, strict=True) if data is not None]
 
 
 def make_part(server: Server, header: Header, prefix: bytes, parts: int, first: int) -> tuple[Header, int]:

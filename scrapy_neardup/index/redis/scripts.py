@@ -13,16 +13,20 @@ from .layout import GONE
 
 
 class Call(NamedTuple):
-    """One step in a part of the index, with its keys and its arguments."""
+    """One step of the script in a part of the index, or a command, in capitals, that only reads there."""
 
     part: int
     step: str
     keys: Sequence[bytes]
-    arguments: Sequence[bytes | str | int]
+    arguments: Sequence[bytes | str | int] = ()
+
+    @property
+    def reads(self) -> bool:
+        return self.step.isupper()
 
 
 def packed(identity: str, prefixes: Sequence[bytes], calls: Sequence[Call]) -> list[bytes | str | int]:
-    """Return the number of keys, the keys and the arguments of a run that makes *calls*, all in one part."""
+    """Return the number of keys, the keys and the arguments of a run with the steps *calls* of one part."""
     part = calls[0].part
     keys = [prefixes[part] + b"id"]
     arguments: list[bytes | str | int] = [identity, prefixes[part], len(prefixes), part]
@@ -51,8 +55,9 @@ local function is_there(value, start) return string.sub(value or '', 1, #start) 
 #: value; when its lease ends, the time, and the window, all in milliseconds; the generations and the clock of
 #: the part when it was looked up; its number, 0 if this part is to give it one; one that this has to exceed;
 #: the last 4 bytes of each of the first buckets of the keys, in which it was looked up, and of which those
-#: without any come last; for each other bucket an entry but for its number. Returns its number, 0 if there
-#: are others, -1 if another generation has begun.
+#: without any come last; the generation that it is filed in, which the part begins if it is behind; for each
+#: other bucket an entry but for its number. Returns its number, 0 if there are others, -1 if another
+#: generation has begun.
 _FILE = """
 -- Forget the groups of documents that were all filed before a time.
 local function expire(before)
@@ -98,18 +103,16 @@ local function grow(known, number, count)
   begin(number + 1 + 65536 * math.min(parts - 1, 1), more, number)
 end
 
-function step.begin(key, keys, at)
-  local last = string.match(redis.call('GET', prefix .. 'g'), '(%d+):%d+$')
-  local start, more = tonumber(ARGV[at + 1]), ARGV[at + 2]
-  if tonumber(last) < start then begin(start, more, tonumber(redis.call('GET', prefix .. 'n'))) end
-  return 1
-end
-
 function step.file(key, keys, at, args)
-  local value, ends, now, window, known, since, number, after, lasts = unpack(ARGV, at + 1, at + 9)
-  local state = redis.call('MGET', prefix .. 'n', prefix .. 'g')
-  local last, first = tonumber(state[1]), keys - args + 9
-  if state[2] ~= known then return -1 end
+  local value, ends, now, window, known, since = unpack(ARGV, at + 1, at + 6)
+  local number, after, lasts, start, more = unpack(ARGV, at + 7, at + 11)
+  local state = redis.call('MGET', prefix .. 'n', prefix .. 'g', prefix .. 'w')
+  local last, first = tonumber(state[1]), keys - args + 11
+  if state[2] ~= known then
+    local begun = tonumber(string.match(state[2], '(%d+):%d+$'))
+    if begun < tonumber(start) then begin(tonumber(start), more, last) end
+    return -1
+  end
   if last < tonumber(since) then return 0 end  -- a replica has taken over, and may have others instead
   for each = 1, last > tonumber(since) and first or 0 do
     local newest = redis.call('GETRANGE', KEYS[key + each], -4, -1)
@@ -129,6 +132,9 @@ function step.file(key, keys, at, args)
   local filed = gives and redis.call('LLEN', documents) or 0
   if filed > slot then error('the documents are not numbered as they are filed') end
   redis.call('SET', prefix .. 'n', gives and named or text(math.max(last + 1, number)))
+  if window ~= '0' and tonumber(window) < tonumber(state[3] or math.huge) then
+    redis.call('SET', prefix .. 'w', window)
+  end
   if gives then
     count = redis.call('INCR', prefix .. 'count')
     if filed == 0 then redis.call('ZADD', prefix .. 't', 'NX', now, group) end
@@ -136,8 +142,8 @@ function step.file(key, keys, at, args)
     redis.call('RPUSH', documents, value)
     redis.call('ZADD', prefix .. 'p', ends, named)
   end
-  for each = 1, args - 9 do
-    redis.call('APPEND', KEYS[key + first + each], ARGV[at + 9 + each] .. low)
+  for each = 1, args - 11 do
+    redis.call('APPEND', KEYS[key + first + each], ARGV[at + 11 + each] .. low)
     if window ~= '0' then redis.call('PEXPIRE', KEYS[key + first + each], window) end
   end
   if gives then
@@ -179,11 +185,11 @@ local function take_out(bucket, entry)
   if new == '' then redis.call('DEL', bucket) else redis.call('SET', bucket, new, 'KEEPTTL') end
 end
 
--- Have leases last longer, but not of what is being removed.
-function step.renew(key, keys, at, args)
-  for each = at + 2, at + args do
-    local ends = redis.call('ZSCORE', prefix .. 'p', ARGV[each])
-    if ends and tonumber(ends) > 0 then redis.call('ZADD', prefix .. 'p', ARGV[at + 1], ARGV[each]) end
+-- Have a lease last longer, but not of what is being removed.
+function step.renew(key, keys, at)
+  local ends, number = unpack(ARGV, at + 1, at + 2)
+  if tonumber(redis.call('ZSCORE', prefix .. 'p', number) or 0) > 0 then
+    redis.call('ZADD', prefix .. 'p', ends, number)
   end
   return 1
 end

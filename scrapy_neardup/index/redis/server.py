@@ -9,8 +9,8 @@ import time
 from binascii import crc_hqx
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import count
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable, IndexUnavailable
@@ -31,10 +31,9 @@ except ImportError as error:
         f"An index on a server needs redis-py and hiredis ({error}): pip install 'scrapy-neardup[redis]'."
     ) from error
 
-if TYPE_CHECKING:
-    Command = tuple[bytes | str | int, ...]
-    #: Commands for the keys with a prefix.
-    Batch = tuple[bytes, Sequence[Command]]
+Command = tuple[bytes | str | int, ...]
+#: What the keys begin with that a command is for, and the command.
+Addressed = tuple[bytes, Command]
 
 logger = logging.getLogger(__name__)
 
@@ -181,25 +180,27 @@ class Server:
 
     def call(self, *command: bytes | str | int, prefix: bytes = b"") -> Any:
         """Send one *command* to where the keys with a *prefix* are, or the first part; return its answer."""
-        ((answer,),) = self.send([(prefix or self.address.prefix, [command])])
+        (answer,) = self.send([(prefix or self.address.prefix, command)])
         if isinstance(answer, IndexUnavailable):
             raise answer
         return answer
 
-    def send(self, batches: Sequence[Batch]) -> list[list[Any]]:
-        """Send some *batches* at once; return the answer, or an `IndexUnavailable`, of each and in each."""
+    def send(self, commands: Sequence[Addressed]) -> list[Any]:
+        """Send *commands* at once; return the answer, or an `IndexUnavailable`, of each."""
         if self._failures >= FAILURES and time.monotonic() < self._closed_until and not self.anyway:
             self.skipped += 1
             away = f"The index {self.address.shown} does not answer; it is tried again soon."
-            return [[IndexUnavailable(away)] * len(commands) for _, commands in batches]
+            return [IndexUnavailable(away)] * len(commands)
         before = self.failed
         try:
-            answers = [[self._readable(each) for each in batch] for batch in self._execute(batches)]
+            answers = [self._readable(each) for each in self._execute(commands)]
         except ERRORS as error:
             self._leave_cluster()
-            answers = [[self._failed(error)] * len(commands) for _, commands in batches]
+            answers = [self._failed(error)] * len(commands)
         # A server that has lost the index is there: it is given it again at once.
-        fails = any(all(type(each) is IndexUnavailable for each in batch) for batch in answers)
+        of_prefixes = zip(commands, answers, strict=True)
+        there = {prefix for (prefix, _), each in of_prefixes if type(each) is not IndexUnavailable}
+        fails = any(prefix not in there for prefix, _ in commands)
         self._failures = self._failures + 1 if fails else 0
         if fails:
             doublings = min(max(self._failures - FAILURES, 0), 10)
@@ -216,9 +217,9 @@ class Server:
         if self._connected is not None:
             self._connected.close()
 
-    def _execute(self, batches: Sequence[Batch]) -> list[list[Any]]:
-        """Send *batches*, to all nodes at a time; return the answers, or errors."""
-        commands = [(prefix, command) for prefix, some in batches for command in some]
+    def _execute(self, addressed: Sequence[Addressed]) -> list[Any]:
+        """Send commands, to all nodes at a time; return the answers, or errors."""
+        commands = [*addressed]
         answers: list[Any] = [None] * len(commands)
         rows = [*range(len(commands))]
         for _ in range(3):
@@ -244,8 +245,7 @@ class Server:
                     rows.append(row)
             if not rows:
                 break
-        each = iter(answers)
-        return [[*islice(each, len(some))] for _, some in batches]
+        return answers
 
     def _pipelined(self, asked: tuple[redis.Redis, Sequence[Command]]) -> list[Any]:
         """Send commands to one server; return the answers, or errors."""

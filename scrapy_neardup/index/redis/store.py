@@ -6,32 +6,22 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy_neardup.errors import IndexMismatch, IndexUnavailable
+from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.pending import Lease
+from scrapy_neardup.index.protocol import Documents
 
-from .layout import GONE, Generation, Layout
+from .layout import GONE, Generation, Layout, Place
 from .opening import first_number, make_part
 from .scripts import DIGEST, Call, packed
-from .server import IndexGone
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from scrapy_neardup.index.header import Header
-    from scrapy_neardup.index.protocol import Documents
-
-    from .layout import Place
-    from .server import Command, Server
-
-    #: A command for a part.
-    Read = tuple[int, Command]
+from .server import Addressed, IndexGone, Server
 
 #: Documents sent or asked for at a time.
 BATCH = 512
@@ -122,7 +112,7 @@ class Store:
         #: Held for a moment, and held by the thread that makes calls.
         self._lock, self._turn = threading.Lock(), threading.Lock()
         #: What threads ask for, each with a list for the answers.
-        self._waiting: deque[tuple[Sequence[Call], Sequence[Read], list[Any]]] = deque()
+        self._waiting: deque[tuple[Sequence[Call], list[Any]]] = deque()
         #: What was confirmed or released and is not yet written.
         self.settled: list[Write] = []
         #: Milliseconds that the server's clock is ahead of `time.monotonic`, and when it is asked again.
@@ -131,14 +121,14 @@ class Store:
         self.lost = 0
         #: As far as is known: the generations of each part. The next document is of the last.
         self.known: tuple[bytes, ...] = (b"0:0",) * len(prefixes)
-        self.learn(self.read(*self.everywhere("GET", b"g")))
+        self.learn(self.ask(self.everywhere("GET", b"g")))
 
     # Making calls
 
-    def everywhere(self, command: str, *names: bytes, more: Sequence[bytes | str | int] = ()) -> list[Read]:
+    def everywhere(self, command: str, *names: bytes, more: Sequence[bytes | str | int] = ()) -> list[Call]:
         """Return a command for each part, with keys that have these names there, then *more*."""
         every = enumerate(self.prefixes)
-        return [(part, (command, *(prefix + name for name in names), *more)) for part, prefix in every]
+        return [Call(part, command, [prefix + name for name in names], more) for part, prefix in every]
 
     def run(self, *every: Steps) -> list[Any]:
         """Take all steps of *every* operation, those of all at once; return what each returns."""
@@ -147,7 +137,7 @@ class Store:
             calls, answers = [call for each in going for call in each.calls], list[Any]()
             try:
                 for start in range(0, len(calls), STEPS):
-                    answers += self._ask(calls[start : start + STEPS], ())
+                    answers += self.ask(calls[start : start + STEPS])
             except IndexUnavailable as error:
                 for each in going:
                     with suppress(IndexUnavailable):
@@ -157,29 +147,25 @@ class Store:
             going = [each for each in going if each.goes_on([*islice(got, len(each.calls))])]
         return [each.result for each in writes]
 
-    def read(self, *commands: Read) -> list[Any]:
-        """Send *commands* that only read; return their answers."""
-        return self._ask((), commands) if commands else []
-
-    def _ask(self, calls: Sequence[Call], commands: Sequence[Read]) -> list[Any]:
-        """Wait for a turn; whoever has it asks for all who wait."""
+    def ask(self, calls: Sequence[Call]) -> list[Any]:
+        """Make *calls*, and return their answers: whoever has the turn asks for all who wait."""
+        if not calls:
+            return []
         mine: list[Any] = []
-        self._waiting.append((calls, commands, mine))
+        self._waiting.append((calls, mine))
         with self._turn:
             while not mine:
                 # What goes takes several rounds in several parts, and is gone before others are asked for.
                 many = len(self.prefixes) > 1
                 while len(self.settled) > STEPS or (many and not all(each.number for each in self.settled)):
-                    if self._round((), ())[1]:
+                    if self._round(())[1]:
                         break
-                every: list[tuple[Sequence[Call], Sequence[Read], list[Any]]] = []
-                while self._waiting and sum(len(some) for some, _, _ in every) < STEPS:
+                every: list[tuple[Sequence[Call], list[Any]]] = []
+                while self._waiting and sum(not call.reads for some, _ in every for call in some) < STEPS:
                     every.append(self._waiting.popleft())
-                made = [call for some, _, _ in every for call in some]
-                answers, _ = self._round(made, [command for _, some, _ in every for command in some])
-                done, read = iter(answers), iter(answers[len(made) :])
-                for theirs, reads, got in every:
-                    got += [*islice(done, len(theirs)), *islice(read, len(reads))]
+                answers = iter(self._round([call for some, _ in every for call in some])[0])
+                for some, got in every:
+                    got += islice(answers, len(some))
         for answer in mine:
             if isinstance(answer, Exception):
                 raise answer
@@ -194,7 +180,7 @@ class Store:
         """Write what was settled; return why something of it is not written, and waits."""
         with self._turn:
             while self.settled:
-                if failure := self._round((), ())[1]:
+                if failure := self._round(())[1]:
                     return failure
         return None
 
@@ -218,24 +204,23 @@ class Store:
                     f"will pass: {', '.join(left[:NAMED])}{more}. {failure}"
                 ) from failure
 
-    def _round(self, calls: Sequence[Call], commands: Sequence[Read]) -> tuple[list[Any], Exception | None]:
-        """Make settled writes and *calls*, and send *commands*, all in one round trip. Needs the turn.
+    def _round(self, calls: Sequence[Call]) -> tuple[list[Any], Exception | None]:
+        """Make settled writes and *calls*, all in one round trip. Needs the turn.
 
         Confirmations do not go along with what only reads: `_stored` knows of them. Returns the answers, and
         the error of a write that is made again later.
         """
         writes = self.settled[:STEPS]
-        if commands and not calls and all(write.number for write in self.settled):
+        if calls and all(call.reads for call in calls) and all(write.number for write in self.settled):
             writes = []
-        settling = [call for write in writes for call in write.calls]
+        every = [*(call for write in writes for call in write.calls), *calls]
         try:
-            answers = self._send([*settling, *calls], commands)
+            answers = iter(self._send(every))
         except Exception as error:  # noqa: BLE001  # the writes wait; who asks is told
-            answers = [error] * (len(settling) + len(calls) + len(commands))
-        failure, got = None, iter(answers)
-        left: list[Write] = []
+            answers = iter([error] * len(every))
+        failure, left = None, list[Write]()
         for write in writes:
-            mine = [*islice(got, len(write.calls))]
+            mine = [*islice(answers, len(write.calls))]
             errors = [each for each in mine if isinstance(each, Exception)]
             failure = errors[0] if errors else failure
             if errors or write.goes_on(mine):
@@ -243,47 +228,48 @@ class Store:
         with self._lock:
             rest = self.settled[len(writes) :]
             self.settled = [*left, *rest] if len(left) < STEPS else [*rest, *left]
-        return [*got], failure
+        return [*answers], failure
 
-    def _send(self, calls: Sequence[Call], commands: Sequence[Read], *, again: bool = True) -> list[Any]:
-        """Make *calls*, then send *commands*; return their answers, or errors. Raises `IndexGone`."""
-        asked, batches = [], []
-        asks = bool(commands) and time.monotonic() >= self._asked_at
-        for part, prefix in enumerate(self.prefixes):
-            mine = [row for row, call in enumerate(calls) if call.part == part]
-            some = [row for row, (its, _) in enumerate(commands) if its == part]
-            sent: list[Command] = [("TIME",)] if asks and not part else []
-            if mine:
-                run = packed(self.header.uuid, self.prefixes, [calls[row] for row in mine])
-                sent.append(("EVALSHA", DIGEST, *run))
-            if some:
-                sent += [("GET", prefix + b"id"), *(commands[row][1] for row in some)]
-            if sent:
-                asked.append((part, mine, some))
-                batches.append((prefix, sent))
-        answers: list[Any] = [None] * (len(calls) + len(commands))
-        for (part, mine, some), got in zip(asked, self.server.send(batches), strict=True):
-            if asks and not part and isinstance(clock := got.pop(0), tuple):
-                now = time.monotonic()  # by a time before, a slow answer would end leases of others early
-                self._ahead = clock[0] * 1000 + clock[1] / 1000 - now * 1000
-                # A clock that leaps must not date documents that go by their age.
-                self._asked_at = now + CLOCK_SECONDS * (not self._window)
-            made = got.pop(0) if mine else []
-            if some:
-                identity, *got = got
-                if isinstance(identity, bytes | None) and identity != self.header.uuid.encode():
-                    shown = self.server.address.shown
-                    made = IndexGone(f"The index {shown} is gone, or another one is there.")
+    def _send(self, calls: Sequence[Call], *, again: bool = True) -> list[Any]:
+        """Make *calls*, in each part first those that write; return their answers, or errors.
+
+        Raises `IndexGone`.
+        """
+        asks = time.monotonic() >= self._asked_at and any(call.reads for call in calls)
+        sent: list[Addressed] = [(self.prefixes[0], ("TIME",))] if asks else []
+        parts: list[tuple[list[int], list[int]]] = [([], []) for _ in self.prefixes]
+        for row, call in enumerate(calls):
+            parts[call.part][call.reads].append(row)
+        for prefix, (steps, reads) in zip(self.prefixes, parts, strict=True):
+            if steps:
+                run = packed(self.header.uuid, self.prefixes, [calls[row] for row in steps])
+                sent.append((prefix, ("EVALSHA", DIGEST, *run)))
+            if reads:
+                sent.append((prefix, ("GET", prefix + b"id")))
+            every = (calls[row] for row in reads)
+            sent += [(prefix, (call.step, *call.keys, *call.arguments)) for call in every]
+        got = iter(self.server.send(sent))
+        if asks and isinstance(clock := next(got), tuple):
+            now = time.monotonic()  # by a time before, a slow answer would end leases of others early
+            self._ahead = clock[0] * 1000 + clock[1] / 1000 - now * 1000
+            # A clock that leaps must not date documents that go by their age.
+            self._asked_at = now + CLOCK_SECONDS * (not self._window)
+        answers: list[Any] = [None] * len(calls)
+        for part, (steps, reads) in enumerate(parts):
+            made, own = next(got) if steps else [], self.header.uuid.encode()
+            identity, read = next(got) if reads else own, [*islice(got, len(reads))]
+            if isinstance(identity, bytes | None) and identity != own:
+                shown = self.server.address.shown
+                made = IndexGone(f"The index {shown} is gone, or another one is there.")
+            rows = [*steps, *reads]
             if isinstance(made, IndexGone):
                 if not again:
                     raise made
                 self._restore(part)
-                wanted = [calls[row] for row in mine], [commands[row] for row in some]
-                made, got = [], self._send(*wanted, again=False)
+                made, read = self._send([calls[row] for row in rows], again=False), []
             elif isinstance(made, Exception):
-                made = [made] * len(mine)
-            rows = [*mine, *(len(calls) + row for row in some)]
-            for row, answer in zip(rows, [*made, *got], strict=True):
+                made = [made] * len(steps)
+            for row, answer in zip(rows, [*made, *read], strict=True):
                 answers[row] = answer
         return answers
 
@@ -305,25 +291,15 @@ class Store:
         """All generations that are known of any part."""
         return parsed(self.known)
 
-    def learn(self, said: Sequence[bytes | None]) -> bool:
-        """Take in what parts have *said* of generations, and have all begin the last one.
-
-        Returns whether all have; without any the next call of the script says why.
-        """
-        self.known = tuple(new or old for new, old in zip(said, self.known, strict=True))
-        last = self.generations[-1]
-        behind = [part for part, each in enumerate(self.known) if Generation.parse(each)[-1] != last]
-        for answer in self._send([Call(part, "begin", (), last) for part in behind], ()):
-            if isinstance(answer, Exception):
-                raise answer
-        return not behind
+    def learn(self, said: Sequence[object]) -> tuple[bytes, ...]:
+        """Take in what parts have *said* of generations, some perhaps nothing; return what each knows."""
+        news = zip(said, self.known, strict=True)
+        self.known = known = tuple(new if isinstance(new, bytes) else old for new, old in news)
+        return known
 
     def ask_generations(self) -> None:
         """Ask the parts which generations there are."""
-        for _ in range(2):  # those that are behind have to be asked again
-            said = self._send((), self.everywhere("GET", b"g"))
-            if self.learn([each if isinstance(each, bytes) else None for each in said]):
-                break
+        self.learn(self._send(self.everywhere("GET", b"g")))
 
     def filed(self, number: int, document: Documents) -> list[Place]:
         """Return where *document*, one row, that has or had a *number* is filed."""
@@ -357,10 +333,11 @@ class Store:
 
         def call(part: int, value: bytes, number: int) -> Call:
             seen, mine = looked[part], [place for place in places if place.part == part]
-            # A part that has not begun this generation refuses.
+            # A part that has not begun this generation does so, and refuses.
             known = seen.generations if parsed((seen.generations,))[-1] == generation else b""
             arguments: list[bytes | str | int] = [value, ends, now, self._window, known, seen.clock]
-            arguments += [number, after, b"".join(seen.buckets.values()), *(place.entry for place in mine)]
+            arguments += [number, after, b"".join(seen.buckets.values()), *generation]
+            arguments += [place.entry for place in mine]
             return Call(part, "file", [*seen.buckets, *(place.bucket for place in mine)], arguments)
 
         (number,) = yield [call(home, self.layout.pack(document), 0)]
@@ -384,7 +361,7 @@ class Store:
         """File some documents, one row each, at once; return their numbers."""
         numbers, parts = [0] * len(documents), len(self.prefixes)
         # So that numbers go up from one to the next, whatever their part.
-        last = max(map(int, self.read(*self.everywhere("GET", b"n")))) if parts > 1 else 0
+        last = max(map(int, self.ask(self.everywhere("GET", b"n")))) if parts > 1 else 0
         while left := [row for row, number in enumerate(numbers) if number <= 0]:
             filed = self.run(*(self.filing(documents[row], after=last + row * parts) for row in left))
             for row, number in zip(left, filed, strict=True):
@@ -453,7 +430,7 @@ class Store:
     def renew(self, numbers: Sequence[int], seconds: float) -> None:
         """Have the leases of pending documents end so many *seconds* from now."""
         ends = self.now() + round(seconds * 1000)
-        self._send([Call(number % len(self.prefixes), "renew", (), (ends, number)) for number in numbers], ())
+        self._send([Call(number % len(self.prefixes), "renew", (), (ends, number)) for number in numbers])
 
     def leases(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
@@ -463,10 +440,10 @@ class Store:
         """Return the value and the lease of each document; of one that is gone neither holds."""
         # What is no longer pending by then, and is there, is kept: so values are read last.
         places = [(number, *self.layout.place(number)) for number in numbers]
-        ends: list[Read] = [(part, ("ZSCORE", self.prefixes[part] + b"p", it)) for it, part, *_ in places]
-        lists: list[Read] = [(part, ("LINDEX", group, slot)) for _, part, group, slot in places]
+        ends = [Call(part, "ZSCORE", [self.prefixes[part] + b"p"], [it]) for it, part, *_ in places]
+        lists = [Call(part, "LINDEX", [group], [slot]) for _, part, group, slot in places]
         settled = {write.number: write.kept for write in self.settled if write.kept}
-        answers = self.read(*ends, *lists)
+        answers = self.ask([*ends, *lists])
         values = (None if value == GONE else value for value in answers[len(numbers) :])
         found = []
         for number, end, value in zip(numbers, answers, values, strict=False):
