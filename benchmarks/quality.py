@@ -19,13 +19,13 @@ from typing import NamedTuple
 
 import numpy as np
 from suite.labelled_sets import DEFAULT, SETS, Loaded, load
+from suite.tables import write
 from suite.ways import COLUMNS, OWN, shares
 
 from scrapy_neardup.audit.all_pairs import compare_all
 from scrapy_neardup.audit.evaluate import judge_documents, rows_of
 from scrapy_neardup.audit.options import AuditOptions
 
-BEGIN, END = "<!-- begin: make quality -->\n", "<!-- end: make quality -->\n"
 LABELS = {"3": "3 same", "2": "2 near", "1": "1 part", "0": "0 other", "": "–"}
 #: Which pairs are judged duplicate by each column, bool[pairs] for each seed.
 Judged = dict[str, list[np.ndarray]]
@@ -143,12 +143,7 @@ def main() -> None:
     lines = [*by_set(groups, own=True), *by_set(groups, own=False), *lines]
     print("\n".join([*lines, *by_kind(sets)]))
     if options.write:
-        text = options.write.read_text(encoding="utf-8")
-        before, rest = text.split(BEGIN)
-        _, after = rest.split(END)
-        options.write.write_text(
-            f"{before}{BEGIN}\n" + "\n".join(lines) + f"\n{END}{after}", encoding="utf-8"
-        )
+        write(options.write, "quality", lines)
 
 
 if __name__ == "__main__":

@@ -27,10 +27,8 @@ from typing import NamedTuple
 from rich.console import Console
 from suite.machine import describe
 from suite.measuring import Finding, Form
-from suite.tables import console, markdown
+from suite.tables import console, markdown, write
 
-#: Between which lines of the documentation the tables stand.
-MARKS = ("<!-- begin: make bench -->\n", "<!-- end: make bench -->\n")
 #: Load of a machine that is idle.
 IDLE = 0.5
 
@@ -81,14 +79,6 @@ def print_row(name: str, form: Form) -> None:
         print(json.dumps(asdict(finding), default=float), flush=True)
 
 
-def write(path: Path, lines: list[str]) -> None:
-    """Replace what is between the `MARKS`."""
-    begin, end = MARKS
-    before, rest = path.read_text(encoding="utf-8").split(begin)
-    _, after = rest.split(end)
-    path.write_text(f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}", encoding="utf-8")
-
-
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     forms = parser.add_mutually_exclusive_group()
@@ -137,7 +127,7 @@ def main() -> None:
             *(f"- {line}" for line in machine),
             "",
         ]
-        write(options.write, [*head, f"{summary}.", "", *lines])
+        write(options.write, "bench", [*head, f"{summary}.", "", *lines])
 
 
 if __name__ == "__main__":

@@ -5,15 +5,16 @@ from __future__ import annotations
 import gzip
 import random
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tests.extraction.hostile import CASES, nested, spanning_table
+from tests.extraction.hostile import CASES, spanning_table
 from tests.extraction.hostile import article as html_of
 from torture.articles import LANGUAGES, article
 from torture.crawling import HTML, Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 #: Elements that parsers treat in ways of their own.
 ELEMENTS = (
@@ -39,11 +40,7 @@ def known_case(dice: random.Random) -> Answer:
 
 
 def deep(dice: random.Random) -> Answer:
-    return Answer(nested(int(10 ** dice.uniform(2, 5.3))))
-
-
-def deep_other(dice: random.Random) -> Answer:
-    name, levels = dice.choice(ELEMENTS), int(10 ** dice.uniform(2, 5))
+    name, levels = dice.choice(ELEMENTS), int(10 ** dice.uniform(2, 5.3))
     close = f"</{name}>" * (levels if dice.random() < 0.5 else 0)
     return page(*sentences(dice), f"<{name}>" * levels + " ".join(sentences(dice)) + close)
 
@@ -73,31 +70,6 @@ def many_attributes(dice: random.Random) -> Answer:
     return page(f"<div {attributes}>", *sentences(dice))
 
 
-def unclosed_quote(dice: random.Random) -> Answer:
-    quote = dice.choice("\"'`")
-    return page(*sentences(dice), f"<a href={quote}" * int(10 ** dice.uniform(1, 4.5)), *sentences(dice))
-
-
-def unclosed_tags(dice: random.Random) -> Answer:
-    tag = dice.choice(
-        ["<", "<a", "<!--", "<![CDATA[", "<script", "<style>", "</", "<a b=", "<?", "<!", "&", "&#"]
-    )
-    return page(*sentences(dice), tag * int(10 ** dice.uniform(3, 6)))
-
-
-def hidden_unclosed(dice: random.Random) -> Answer:
-    tags = (
-        "<div hidden>",
-        "<p style='display:none'>",
-        "<template>",
-        "<noscript>",
-        "<!-- hidden ",
-        "<a aria-hidden=true>",
-    )
-    tag = dice.choice(tags)
-    return page(*sentences(dice), tag * int(10 ** dice.uniform(3, 5.3)), *sentences(dice))
-
-
 def entity_bomb(dice: random.Random) -> Answer:
     """Billion laughs: a parser that expands them has a gigabyte."""
     levels = dice.randint(5, 12)
@@ -116,10 +88,8 @@ def external_entity(dice: random.Random) -> Answer:
 def character_references(dice: random.Random) -> Answer:
     codes = [0, 0x80, 0x9F, 0xD800, 0xDFFF, 0xFFFE, 0x10FFFF, 0x110000, 10**30, dice.randrange(0x110000)]
     reference = dice.choice(["&#{};", "&#x{:x};", "&#{}"])
-    return page(
-        *("".join(reference.format(dice.choice(codes)) for _ in range(5000)) for _ in range(5)),
-        *sentences(dice),
-    )
+    many = ("".join(reference.format(dice.choice(codes)) for _ in range(5000)) for _ in range(5))
+    return page(*many, *sentences(dice))
 
 
 def tables(dice: random.Random) -> Answer:
@@ -132,53 +102,27 @@ def large_table(dice: random.Random) -> Answer:
     return page(*sentences(dice), "<table>" + row * (int(10 ** dice.uniform(3, 5.3)) // columns + 1))
 
 
-def nested_tables(dice: random.Random) -> Answer:
-    levels = int(10 ** dice.uniform(1, 3.3))
-    return page("<table><tr><td>cell" * levels, *sentences(dice))
-
-
-def long_list(dice: random.Random) -> Answer:
-    entry = dice.choice(
-        ["<li>entry", "<li><a href=/x>link text</a>", "<option>one", "<dt>a<dd>b", "<p>", "<h2>t"]
-    )
-    return page("<ul>" + entry * int(10 ** dice.uniform(3, 5.2)), *sentences(dice))
-
-
 def tag_soup(dice: random.Random) -> Answer:
     parts = [*"<>/=\"'!", "--", *"&; \n\0", "word", "]]>", "<![CDATA[", *ELEMENTS]
     soup = "".join(dice.choices(parts, k=int(10 ** dice.uniform(3, 5.3))))
     return page(*sentences(dice), soup, *sentences(dice))
 
 
-def comments_of_code(dice: random.Random) -> Answer:
-    return page("<!--><script>" * int(10 ** dice.uniform(2, 4.7)), "--></script>", *sentences(dice))
-
-
-def many_titles(dice: random.Random) -> Answer:
-    times = int(10 ** dice.uniform(2, 4.5))
-    return page(*sentences(dice), "<h1>Title of it</h1><title>Another</title>" * times)
-
-
 def json_inside(dice: random.Random) -> Answer:
     data = '{"@type":"NewsArticle","articleBody":"' + "x " * int(10 ** dice.uniform(2, 6)) + '"}'
     deep = "[" * int(10 ** dice.uniform(2, 5))
-    return page(
-        *sentences(dice),
-        head=f'<script type="application/ld+json">{data}</script><script type="application/ld+json">{deep}</script>',
-    )
-
-
-def svg_and_math(dice: random.Random) -> Answer:
-    return page(
-        "<svg><g><text>a</text></g></svg><math><mi>x</mi></math>" * int(10 ** dice.uniform(2, 4.5)),
-        *sentences(dice),
-    )
+    scripts = [f'<script type="application/ld+json">{each}</script>' for each in (data, deep)]
+    return page(*sentences(dice), head="".join(scripts))
 
 
 _CHARSETS = (
     "utf-8 utf-16 utf-32 utf-7 gb18030 big5 euc-jp shift_jis iso-2022-jp iso-2022-kr hz windows-1251 koi8-r cp037 "
     "x-user-defined rot13 base64 hex unicode_escape idna punycode undefined utf-8-sig x-mac-cyrillic"
 ).split()
+_BEGINNINGS = (
+    b"", b"%PDF-1.4", b"\x89PNG\r\n\x1a\n", b"PK\x03\x04", b"\x1f\x8b", b"<html>", b"GIF89a", b"\xff\xfe", b"<", b"\0",
+    b" ", b"<!--", b"\xef\xbb\xbf", b"a" * 30,
+)  # fmt: skip
 _ODD = (
     "\0\x01\x08\x0b\x0c\x1b\x7f\x85\xa0\xad\u034f\u061c\u115f\u180e\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a"
     "\u202e\u2060\u2066\u2069\u3164\ufe0f\ufeff\ufff9\ufffc\ufffd\uffff\U000e0001\U000e0020\U0010ffff"
@@ -198,11 +142,8 @@ def surrogates(dice: random.Random) -> Answer:
 
 def combining(dice: random.Random) -> Answer:
     """Normalisation orders the marks of each letter: a letter with a hundred thousand of them takes long."""
-    marks = "".join(
-        dice.choices(
-            "\u0300\u0316\u0327\u0345\u3099\u0591\u0f71\U0001d165", k=int(10 ** dice.uniform(2, 5.5))
-        )
-    )
+    of = "\u0300\u0316\u0327\u0345\u3099\u0591\u0f71\U0001d165"
+    marks = "".join(dice.choices(of, k=int(10 ** dice.uniform(2, 5.5))))
     return page(*sentences(dice), "a" + marks + " word " + marks)
 
 
@@ -213,14 +154,8 @@ def joined(dice: random.Random) -> Answer:
 
 def directions(dice: random.Random) -> Answer:
     marks = "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u2069"
-    return page(
-        *("".join(f"{dice.choice(marks)}{word} " for word in each.split()) for each in sentences(dice))
-    )
-
-
-def ligatures(dice: random.Random) -> Answer:
-    """One character of which NFKC makes eighteen."""
-    return page(*sentences(dice), "\ufdfa" * int(10 ** dice.uniform(3, 5.5)))
+    words = (each.split() for each in sentences(dice))
+    return page(*("".join(f"{dice.choice(marks)}{word} " for word in each) for each in words))
 
 
 def one_word(dice: random.Random) -> Answer:
@@ -228,17 +163,9 @@ def one_word(dice: random.Random) -> Answer:
     return page("".join(dice.choices("abc字กаا.-_'’", k=50)) * (size // 50), *sentences(dice))
 
 
-def one_character(dice: random.Random) -> Answer:
-    return page(dice.choice("a1.-, ่\u0300字\u200b￼") * int(10 ** dice.uniform(5, 6.4)), *sentences(dice))
-
-
 def numbers(dice: random.Random) -> Answer:
     many = " ".join(str(dice.randrange(10 ** dice.randint(1, 40))) for _ in range(20_000))
     return page(many, "9" * dice.randint(1, 100_000), *sentences(dice))
-
-
-def many_lines(dice: random.Random) -> Answer:
-    return page("<br>".join(dice.choices("abcdefgh", k=int(10 ** dice.uniform(3, 5.5)))), *sentences(dice))
 
 
 def wrong_charset(dice: random.Random) -> Answer:
@@ -271,20 +198,9 @@ def bytes_flipped(dice: random.Random) -> Answer:
 
 
 def not_a_page(dice: random.Random) -> Answer:
-    body = dice.randbytes(int(10 ** dice.uniform(1, 5.5)))
-    begin = dice.choice(
-        [
-            b"",
-            b"%PDF-1.4",
-            b"\x89PNG\r\n\x1a\n",
-            b"PK\x03\x04",
-            b"\x1f\x8b",
-            b"<html>",
-            b"GIF89a",
-            b"\xff\xfe",
-        ]
-    )
-    return Answer(begin + body)
+    """Another kind of file, an empty one, or next to nothing of a page."""
+    size = int(10 ** dice.uniform(1, 5.5)) * dice.randint(0, 1)
+    return Answer(dice.choice(_BEGINNINGS) + dice.randbytes(size))
 
 
 def compressed(dice: random.Random) -> Answer:
@@ -301,18 +217,33 @@ def wrong_type(dice: random.Random) -> Answer:
     return Answer(html_of(" ".join(sentences(dice))).encode(), dice.choice(kinds))
 
 
-def empty_or_short(dice: random.Random) -> Answer:
-    return Answer(
-        dice.choice([b"", b"<", b"\0", b" ", b"<html>", b"<!--", b"\xef\xbb\xbf", b"\xff\xfe", b"a" * 30])
-    )
+#: What stands in a page again and again: one of the strings, from 10 to the power of the first number to the
+#: second times. Of one ligature NFKC makes eighteen characters.
+REPEATED: dict[str, tuple[float, float, Sequence[str]]] = {
+    "comments_of_code": (2, 4.7, ["<!--><script>", "<!--><script>--></script>"]),
+    "hidden_unclosed": (3, 5.3, ["<div hidden>", "<p style='display:none'>", "<template>", "<noscript>", "<!-- hidden ", "<a aria-hidden=true>"]),
+    "ligatures": (3, 5.5, "\ufdfa"),
+    "long_list": (3, 5.2, ["<li>entry", "<li><a href=/x>link text</a>", "<option>one", "<dt>a<dd>b", "<p>", "<h2>t"]),
+    "many_lines": (2, 4.6, ["a<br>b<br>c<br>d<br>e<br>f<br>g<br>h<br>"]),
+    "many_titles": (2, 4.5, ["<h1>Title of it</h1><title>Another</title>"]),
+    "nested_tables": (1, 3.3, ["<table><tr><td>cell"]),
+    "one_character": (5, 6.4, "a1.-, ่\u0300字\u200b￼"),
+    "svg_and_math": (2, 4.5, ["<svg><g><text>a</text></g></svg><math><mi>x</mi></math>"]),
+    "unclosed_quote": (1, 4.5, ['<a href="', "<a href='", "<a href=`"]),
+    "unclosed_tags": (3, 6, "< <a <!-- <![CDATA[ <script <style> </ <a\tb= <? <! & &#".split(" ")),
+}  # fmt: skip
 
 
-#: All functions that make a page by *dice*, by name. A round of a seed depends on their order.
+def repeated(dice: random.Random, low: float, high: float, what: Sequence[str]) -> Answer:
+    return page(*sentences(dice), dice.choice(what) * int(10 ** dice.uniform(low, high)), *sentences(dice))
+
+
+#: All that make a page by *dice*, by name. A round of a seed depends on their order.
 MAKERS: dict[str, Callable[[random.Random], Answer]] = {
     name: make
     for name, make in [*globals().items()]
     if getattr(make, "__annotations__", {}) == {"dice": "random.Random", "return": "Answer"}
-}
+} | {name: partial(repeated, low=low, high=high, what=what) for name, (low, high, what) in REPEATED.items()}
 
 
 def hostile_pages(seed: int, count: int) -> dict[str, Answer]:

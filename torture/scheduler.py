@@ -10,34 +10,36 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
+import lmdb
 from greenlet import GreenletExit, getcurrent, greenlet  # type: ignore[import-untyped]
 
-from scrapy_neardup.index import protocol
+from scrapy_neardup.index import pending
 from scrapy_neardup.index.lmdb import directory, environment, index, writer
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator
 
-    import lmdb
-
-#: Seconds that pass from one step to the next, at most.
-STEP = 0.01
+#: Seconds that pass from one step to the next, at most: one of these.
+STEPS = (0.001, 0.004, 0.02)
 
 
 class Scheduler:
     """What runs, what the others wait for, and what time it is."""
 
     def __init__(self, dice: random.Random) -> None:
-        self.dice, self.now, self.steps, self.over = dice, 1e6, 0, False
+        self.dice, self.now, self.over, self.pace = dice, 1e6, False, dice.choice(STEPS)
         #: How likely who is at a point goes on.
-        self.calm = dice.choice((0.0, 0.5, 0.9))
+        self.calm = dice.choice((0.0, 0.5, 0.8, 0.95))
         #: Of each that has not ended: what it waits for, and until when.
         self.waiting: dict[greenlet, tuple[Callable[[], object] | None, float]] = {}
         self.hub = getcurrent()
+        #: Who took each step: how many others there were when it was started.
+        self.order = bytearray()
 
     def start(self, work: Callable[..., object], *arguments: object) -> greenlet:
         made = greenlet(lambda: work(*arguments), parent=self.hub)
+        made.place = len(self.waiting)
         self.waiting[made] = None, math.inf
         return made
 
@@ -62,28 +64,25 @@ class Scheduler:
             self.now = min(until for _, until in self.waiting.values())
             if math.isinf(self.now):
                 return self.hub
-        self.steps, self.now = self.steps + 1, self.now + self.dice.random() * STEP
-        return able[int(self.dice.random() * len(able))]
+        self.now += self.dice.random() * self.pace
+        chosen = able[int(self.dice.random() * len(able))]
+        self.order.append(chosen.place)
+        return chosen
 
     def _is_able(self, ready: Callable[[], object] | None, until: float) -> object:
         return ready is None or until <= self.now or ready()
 
-    def run(self) -> None:
-        """Run all to their ends. Raises what one raises, or RuntimeError if all wait for each other."""
-        try:
-            while self.waiting:
-                if (chosen := self._next()) is self.hub:
-                    raise RuntimeError("all wait for each other")
-                chosen.switch()  # they switch to each other, and one that ends to here
-                self.waiting = {each: state for each, state in self.waiting.items() if not each.dead}
-        finally:
-            self.over = True
-            for left in self.waiting:
-                left.throw(GreenletExit)
+    def run(self, *these: greenlet) -> None:
+        """Run all until *these* end. Raises what one raises, or RuntimeError if all wait for each other."""
+        while not all(each.dead for each in these):
+            if (chosen := self._next()) is self.hub:
+                raise RuntimeError("all wait for each other")
+            chosen.switch()  # they switch to each other, and one that ends to here
+            self.waiting = {each: state for each, state in self.waiting.items() if not each.dead}
 
     @contextmanager
     def installed(self, *more: Any) -> Iterator[None]:
-        """Be the threads, the locks and the clock of the index, and of the modules *more*."""
+        """Be the threads, the locks and the clock of the index, and of modules *more*; end all at last."""
         fakes: dict[str, Any] = {
             "threading": SimpleNamespace(
                 Lock=partial(Lock, self),
@@ -95,14 +94,19 @@ class Scheduler:
             "time": SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep),
         }
         with ExitStack() as stack:
-            for module in (environment, index, writer, protocol, *more):
+            for module in (environment, index, writer, pending, *more):
                 for name in fakes.keys() & vars(module).keys():
                     stack.enter_context(mock.patch.object(module, name, fakes[name]))
             stack.enter_context(mock.patch.object(index, "_lock", Lock(self)))
             locks = SimpleNamespace(**{**vars(fcntl), "flock": self._flock})
             stack.enter_context(mock.patch.object(directory, "fcntl", locks))
             stack.enter_context(mock.patch.object(directory, "file_system", str))  # it reads long lists
-            yield
+            try:
+                yield
+            finally:
+                self.over = True
+                for left in self.waiting:
+                    left.throw(GreenletExit)
 
     def _flock(self, file: int, how: int) -> None:
         while True:
@@ -187,18 +191,21 @@ class Thread:
 
 
 class SharedFile:
-    """One environment of LMDB as several processes have it: a point before and after each transaction."""
+    """One environment of LMDB as several processes have it: a point before and after each transaction.
 
-    def __init__(self, real: lmdb.Environment, point: Callable[[], None]) -> None:
-        self._real, self._point = real, point
+    One that writes is not done if *fails* says so.
+    """
+
+    def __init__(self, real: lmdb.Environment, scheduler: Scheduler, fails: Callable[[], bool]) -> None:
+        self._real, self._point, self._dice, self._fails = real, scheduler.point, scheduler.dice, fails
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
     def info(self) -> Any:
-        found = self._real.info()
+        found = self._dice.random() < 0.5 and self._real.info()
         self._point()
-        return found
+        return found or self._real.info()
 
     def begin(self, *, write: bool = False, **options: Any) -> Any:
         self._point()
@@ -208,6 +215,8 @@ class SharedFile:
     def _writing(self, **options: Any) -> Iterator[lmdb.Transaction]:
         with self._real.begin(write=True, **options) as transaction:
             yield transaction
+            if self._fails():
+                raise lmdb.DiskError("the disk is full")
         self._point()
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.table import Table
 
@@ -87,3 +88,11 @@ def markdown(title: str, findings: Sequence[Finding]) -> Iterator[str]:
     for place, note in enumerate(notes, 1):
         yield f"{place}. {note}"
     yield ""
+
+
+def write(path: Path, target: str, lines: Sequence[str]) -> None:
+    """Replace what is between the marks of a *target* of `make` in the file *path*."""
+    begin, end = (f"<!-- {mark}: make {target} -->\n" for mark in ("begin", "end"))
+    before, rest = path.read_text(encoding="utf-8").split(begin)
+    _, after = rest.split(end)
+    path.write_text(f"{before}{begin}\n" + "\n".join(lines) + f"\n{end}{after}", encoding="utf-8")

@@ -8,16 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from scrapy_neardup import clock
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.commands import check
-from tests.index.conformance import reserve
-from tests.index.small import HEADER, SMALL, documents
+from tests.index.small import HEADER, SMALL
 from torture import shim
 from torture.children import isolated
 from torture.exercise import Exercise, Round, in_time
+from torture.kills.index import missing, problems, store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +61,7 @@ def on_disk(path: Path, dice: random.Random, began: float) -> list[str]:
             wrong.append(f"the clock says {said}")
         for _ in range(dice.choice((1, 5, 20))):
             number += 1
-            reserve(index, documents([number * 7919], [f"u{number}"], said)).confirm()
+            store(index, number, number * 7919, said)
             times[number] = said
         newest = max(said, newest, clock.now())
         started = time.monotonic()
@@ -74,18 +71,12 @@ def on_disk(path: Path, dice: random.Random, began: float) -> list[str]:
             index = LmdbIndex(path, HEADER, window=WINDOW, tuning=TUNING)
         if time.monotonic() - started > 15:
             wrong.append(f"{time.monotonic() - started:.0f} s to flush after a leap to {now:.0f}")
-        young = [n for n, stored in times.items() if stored >= newest - WINDOW]
-        if lost := set(young) - found(index, young):
+        if lost := missing(index, {n for n, stored in times.items() if stored >= newest - WINDOW}):
             wrong.append(f"{len(lost)} documents have gone before their time, such as {min(lost)}")
             break
-    wrong += [f"check: {problem.where}: {problem.what}" for problem in check(index)]
+    wrong += problems(index, set())
     index.close()
     return wrong
-
-
-def found(index: LmdbIndex, numbers: list[int]) -> set[int]:
-    matches = index.search(1, np.array(numbers, np.uint64))
-    return {int(url[1:]) for url in index.fetch(matches.document).urls}
 
 
 EXERCISE = Exercise(

@@ -20,12 +20,11 @@ import numpy as np
 from scrapy_neardup.cli import main
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.commands import check
-from tests.index.conformance import reserve
-from tests.index.small import HEADER, SMALL, documents
+from tests.index.small import HEADER, SMALL, documents, numbered
 from torture import shim
 from torture.children import isolated
 from torture.exercise import Exercise, Round
+from torture.kills.index import problems, remove, store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,10 +47,10 @@ class Trial:
     raw: list[str] = field(default_factory=list)
     calls: int = 0
 
-    def attempt(self, call: Callable[[], Any]) -> bool:
+    def attempt(self, call: Callable[..., Any], *arguments: Any) -> bool:
         """Make a *call*; returns whether it succeeded. Errors of the package are as promised."""
         try:
-            call()
+            call(*arguments)
         except (NearDupError, click.ClickException):
             return False
         except BaseException as error:  # noqa: BLE001
@@ -62,9 +61,8 @@ class Trial:
     def command(self, name: str, *options: str) -> bool:
         """Run a command of `scrapy-neardup index`; a line and an exit status are as promised."""
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            return self.attempt(
-                lambda: main(["index", name, str(self.path), *options], standalone_mode=False)
-            )
+            line = ["index", name, str(self.path), *options]
+            return self.attempt(lambda: main(line, standalone_mode=False))
 
     def index(self, **options: Any) -> LmdbIndex | None:
         made: list[LmdbIndex] = []
@@ -80,8 +78,7 @@ def use(trial: Trial) -> None:
         return
     waiting: set[int] = set()
     for number in range(1000, 1024):
-        new = documents([number * 7], [f"u{number}"])
-        if trial.attempt(lambda new=new: reserve(index, new).confirm()):  # type: ignore[misc]
+        if trial.attempt(store, index, number, number * 7):
             waiting.add(number)
         if number % 3 == 0 and trial.attempt(index.flush):
             trial.kept |= waiting
@@ -89,11 +86,7 @@ def use(trial: Trial) -> None:
         if number % 8 == 0:
             gone = number - 1000 + number % 3
             trial.kept.discard(gone)
-            if trial.attempt(
-                lambda gone=gone: index.discard(
-                    index.search(1, np.array([gone], np.uint64)).document.tolist()
-                )  # type: ignore[misc]
-            ) and trial.attempt(index.flush):
+            if trial.attempt(remove, index, [gone]) and trial.attempt(index.flush):
                 trial.gone.add(gone)
         trial.attempt(lambda: index.search(0, np.arange(20, dtype=np.uint64), 3))
     if trial.attempt(index.flush):
@@ -109,8 +102,7 @@ def load(trial: Trial) -> None:
         return
     for start in (2000, 2050, 2200):
         numbers = range(start, start + (45 if start < 2200 else 5))
-        urls = [f"u{number}" for number in numbers]
-        if trial.attempt(lambda numbers=numbers, urls=urls: index.add(documents([*numbers], urls))):  # type: ignore[misc]
+        if trial.attempt(index.add, numbered(numbers)):
             trial.kept |= {*numbers}
     trial.attempt(index.compact)
     trial.attempt(index.close)
@@ -123,7 +115,7 @@ def begin(trial: Trial) -> None:
     for _ in range(2):  # what a first try has left behind is no obstacle
         index = trial.index()
         if index is not None:
-            if trial.attempt(lambda index=index: index.add(documents([5], ["u5"]))):  # type: ignore[misc]
+            if trial.attempt(index.add, documents([5], ["u5"])):
                 trial.kept.add(5)
             trial.attempt(index.close)
 
@@ -238,15 +230,7 @@ def suffer(workload: Callable[[Trial], None], fault: Fault, number: int, path: P
 def examine(trial: Trial) -> list[str]:
     """Return what is wrong with the index after *trial*, now that nothing fails any more."""
     with closing(LmdbIndex(trial.path, HEADER, tuning=HASTY)) as index:
-        wrong = [f"check: {problem.where}: {problem.what}" for problem in check(index)]
-        for numbers, there in ((trial.kept, True), (trial.gone, False)):
-            keys = np.array(sorted(numbers), np.uint64)
-            found = set(keys[index.search(1, keys).query].tolist())
-            if other := numbers - found if there else numbers & found:
-                what = "acknowledged documents are lost" if there else "removed documents are back"
-                wrong.append(f"{len(other)} {what}, the first {min(other)}")
-        index.add(documents([1], ["u99999"]))
-    return wrong
+        return problems(index, trial.kept, trial.gone)
 
 
 EXERCISE = Exercise(

@@ -161,7 +161,7 @@ EXERCISE = Exercise(
     name="hostile",
     promise="A page that hangs, kills, bloats or confuses what reads it reaches its callback within the "
     "limit and a second, its items are kept, and the package holds the event loop for no longer than 50 ms.",
-    how="Pages by 40 makers with parameters drawn by chance, ordinary ones between them, through a crawl "
+    how="Pages by 38 makers with parameters drawn by chance, ordinary ones between them, through a crawl "
     "with each extractor in turn, as items, and through `audit`.",
     run=run,
     seconds=45,

@@ -11,15 +11,13 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb.commands import check, compact
-from tests.index.conformance import reserve
-from tests.index.small import HEADER, SMALL, documents, note_of
+from scrapy_neardup.index.lmdb.commands import compact
+from tests.index.small import HEADER, SMALL, documents
 from torture import shim
 from torture.children import isolated
 from torture.exercise import Exercise, Round, in_time
+from torture.kills.index import problems, remove, store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,8 +176,7 @@ def work(world: Path, log: Path, dice: random.Random) -> None:
             size = dice.choice((1, 2, 4, 9))
             for _ in range(size):
                 number += 1
-                new = documents([dice.getrandbits(64)], [f"u{number}"])
-                reserve(index, new).confirm(note=new.notes[0])
+                store(index, number, dice.getrandbits(64))
                 kept.append(number)
             index.flush()
         elif act < 0.8:
@@ -190,7 +187,7 @@ def work(world: Path, log: Path, dice: random.Random) -> None:
         elif act < 0.9 and held:
             gone = dice.sample(held, min(len(held), dice.choice((1, 10))))
             os.write(marks, json.dumps({"going": gone}).encode() + b"\n")
-            index.discard(index.search(1, np.array(gone, np.uint64)).document.tolist())
+            remove(index, gone)
             index.flush()
         elif act < 0.94:
             index.compact()
@@ -218,7 +215,6 @@ def recover(path: Path, said: list[dict[str, Any]]) -> list[str]:
     if found < newest - 1:
         wrong.append(f"commit {found} is the last, and {newest} was acknowledged")
     with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
-        wrong += [f"check: {problem.where}: {problem.what}" for problem in check(index)]
         expected: dict[int, bool] = {}
         for mark in said:
             for number in mark.get("going", ()):
@@ -232,18 +228,8 @@ def recover(path: Path, said: list[dict[str, Any]]) -> list[str]:
                         expected[number] = there
                     else:
                         expected.pop(number, None)
-        numbers = np.array(sorted(expected), np.uint64)
-        matches, stored = index.retrieve(1, numbers)
-        whole = [note == note_of(url) for url, note in zip(stored.urls, stored.notes, strict=True)]
-        found_rows = set(matches.query[whole].tolist())
-        lost = [each for row, each in enumerate(numbers.tolist()) if expected[each] and row not in found_rows]
-        back = [each for row, each in enumerate(numbers.tolist()) if not expected[each] and row in found_rows]
-        if lost:
-            wrong.append(f"{len(lost)} acknowledged documents are lost, the first {lost[0]}")
-        if back:
-            wrong.append(f"{len(back)} removed documents are back, the first {back[0]}")
-        index.add(documents([1], ["u999999"]))  # it goes on
-    return wrong
+        kept = {number for number, there in expected.items() if there}
+        return wrong + problems(index, kept, {*expected} - kept)
 
 
 def commit(data: bytes) -> int:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
+import resource
 import shutil
 import sys
 import tempfile
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -34,9 +40,20 @@ if TYPE_CHECKING:
 
 #: Fingerprints far from each other. All pages with one of these are near-duplicates.
 CENTERS = (0, 0xFFFF << 24, 2**64 - 1)
-TUNING = replace(SMALL, flush_documents=3, disk_wait_seconds=1e4, upkeep_retry_seconds=0.1)
-#: How likely a call on a server is not done, or its answer is lost, in one race of four on a server.
-LOST = 0.03
+TUNING = replace(SMALL, group_documents=2, flush_documents=3, disk_wait_seconds=1e4, upkeep_retry_seconds=0.1)
+#: In some races, how likely a call on a server is not done, or its answer is lost; or a commit fails.
+LOST, FAILS = 0.03, 0.3
+#: One race of so many is on a server.
+EVERY = 32
+#: In each round of a race each crawl calls the index a few times. A round is an interleaving from where the
+#: last one has led.
+ROUNDS = 16
+#: The threads of each race, by the crawl that they are of.
+CREWS = ((0, 1), (0, 1), (0, 0), (0, 0, 1))
+#: Seconds after which who waits for a page in progress has been told of its end, on a file and on a server.
+TOLD = 0.1, 3.0
+#: Races that a process does before it is given others.
+PART = 200
 
 
 @dataclass(eq=False)
@@ -48,11 +65,14 @@ class Page:
     crawl: int
     #: "new": perhaps filed. "held": pending. "kept". "going": perhaps removed. "gone", or never filed.
     state: str = "new"
-    #: Whether it is on disk, so that others see it; whether its lease was over, so others may be kept.
+    #: Whether it may ever count as kept; whether it is on disk, so that others see it; whether its lease was
+    #: over, so others may be kept.
+    confirmed: bool = False
     written: bool = False
     lapsed: bool = False
-    #: The crawls that cannot see it.
+    #: The crawls that cannot see it, or -1 for all that look; when it was settled.
     hidden: set[int] = field(default_factory=set)
+    settled_at: float = math.inf
     replaces: list[Page] = field(default_factory=list)
     handle: Any = None
 
@@ -60,23 +80,44 @@ class Page:
 class Race:
     """Two crawls do random things to an index that each opens by *opened*; what must be true is checked.
 
-    With *leap*, which has seconds pass on a server and returns whose leases are over, all is seen by all.
+    With *over*, which returns the pages whose leases on a server are over, all is seen by all.
     """
 
     def __init__(
-        self, seed: int, opened: Callable[[], Any], leap: Callable[[float], set[str]] | None = None
+        self, seed: int, opened: Callable[[], Any], over: Callable[[], set[str]] | None = None
     ) -> None:
         self.dice = random.Random(seed)
-        self.scheduler, self.opened, self.leap = Scheduler(self.dice), opened, leap
-        self.pages, self.indexes, self.loses = list[Page](), list[Any](), False
-        self.acts = [self.file] * 5 + [self.settle] * 4 + [self.flush, self.discard, self.add, self.pass_time]
+        self.scheduler, self.opened, self.over = Scheduler(self.dice), opened, over
+        self.pages, self.indexes, self.loses = list[Page](), dict[int, Any](), False
+        self.crew, self.centers = self.dice.choice(CREWS), CENTERS[: self.dice.randint(1, 3)]
+        #: Whether leases are renewed in time; when time has leapt. What each round was, as a number.
+        self.patient, self.leapt, self.orders = self.dice.random() < 0.5, 0.0, list[int]()
+        self.acts = [self.file] * 6 + [self.settle] * 4 + [self.flush, self.discard, self.add, self.ask]
+        self.acts += [self.reopen, *[self.pass_time] * (1 if over is None else 2)]
+
+    def open(self, me: int) -> None:
+        self.indexes[me] = self.opened()
 
     def crawl(self, me: int) -> None:
-        self.indexes.append(index := self.opened())
-        for _ in range(self.dice.randint(3, 9)):
-            with suppress(*[IndexUnavailable] if self.leap else []):
-                self.dice.choice(self.acts)(me, index)
-        self.remove(me, self.held(me), index.close)
+        for _ in range(self.dice.randint(1, 2)):
+            with suppress(*[IndexUnavailable] if self.over or self.loses else []):
+                act = self.dice.choice(self.acts)
+                self.scheduler.order += act.__name__.encode()
+                act(me, self.indexes[me])
+
+    def close(self, me: int) -> None:
+        self.remove(me, self.held(me), self.indexes[me].close)
+
+    def reopen(self, me: int, index: Any) -> None:
+        if self.crew.count(me) == 1 and not self.loses:
+            self.close(me)
+            self.open(me)
+
+    def together(self, work: Callable[[int], object], crew: Iterable[int]) -> None:
+        """Let each of *crew* do its *work*, in one order of all steps."""
+        self.scheduler.order.clear()
+        self.scheduler.run(*[self.scheduler.start(work, me) for me in crew])
+        self.orders.append(int.from_bytes(blake2b(self.scheduler.order, digest_size=8).digest(), "big"))
 
     def held(self, me: int) -> list[Page]:
         return [page for page in self.pages if page.state == "held" and page.crawl == me]
@@ -87,25 +128,34 @@ class Race:
             page
             for page in self.pages
             if page.center == center and page.state in ("held", "kept") and not page.lapsed
-            if self.leap or page.crawl == me or page.written
+            if self.over or page.crawl == me or page.written
         ]
 
+    def page(self, url: str) -> Page:
+        return self.pages[int(url[1:])]
+
     def new(self, me: int) -> tuple[Page, Any]:
-        page = Page(f"u{len(self.pages)}", self.dice.choice(CENTERS), me)
+        page = Page(f"u{len(self.pages)}", self.dice.choice(self.centers), me)
         self.pages.append(page)
         return page, documents([page.center ^ 1 << self.dice.randrange(64)], len(self.pages) - 1)
 
     def file(self, me: int, index: Any) -> None:
         """Reserve a page unless it meets others; it may be to replace these. Wait for one that is pending."""
         page, document = self.new(me)
+        wait = TOLD[self.over is not None]
         renews = self.dice.random() < 0.2
         for _ in range(3):
             page.state, before = "new", self.seen(me, page.center)
-            hidden = {each.url for each in self.pages if me in each.hidden}
+            hidden, erased = ({each.url for each in self.pages if who in each.hidden} for who in (me, -1))
             met: list[Any] = []
 
             def decide(found: Any, met: list[Any] = met) -> Filing | None:
-                met[:] = found, not self.leap and index._memtable.committing
+                met[:] = found, not self.over and index._memtable.committing
+                for url, each in zip(found.stored.urls, found.pending, strict=True):
+                    if self.page(url).confirmed < (each is None):
+                        raise Wrong(f"{url} counts as kept")
+                    if getattr(each, "_ends", math.inf) <= self.scheduler.now:
+                        raise Wrong(f"{url} counts as pending")
                 stays = len(found.documents) and (any(found.pending) or not renews)
                 return None if stays else Filing(document, found.documents.tolist())
 
@@ -114,106 +164,147 @@ class Race:
             now = [each for each in self.seen(me, page.center) if each.url not in found.stored.urls]
             # A crawl that is committing does not look at what others have committed.
             missed = [each for each in now if each in before and (each.crawl == me or not is_committing)]
-            ghosts = hidden.intersection(found.stored.urls)
-            if page.handle and not found.stored.urls:  # and so have others: one was filed after the other
+            ghosts = (hidden if is_committing else hidden | erased).intersection(found.stored.urls)
+            if page.handle:  # and so have others: one was filed after the other
                 rivals = [each for each in now if each.handle and page not in each.replaces]
-                missed += [each for each in rivals if self.leap or each.crawl == me]
+                missed += [each for each in rivals if self.over or each.crawl == me]
             if missed or ghosts:
                 raise Wrong(f"{page} meets {found.stored.urls}: missing {missed}, removed {ghosts}")
             if page.handle:
                 page.state = "held"
-                page.replaces = [each for each in self.pages if each.url in found.stored.urls]
+                page.replaces = [*map(self.page, found.stored.urls)]
                 return
             page.state, told = "gone", list[Any]()
-            for each in filter(None, found.pending):
+            for url, each in zip(found.stored.urls, found.pending, strict=True):
+                if each is None:
+                    continue
                 each.add_done_callback(told.append)
-                self.scheduler.point(lambda: told, 5)  # noqa: B023
+                self.scheduler.point(lambda: told, 2 * wait)  # noqa: B023
+                since = max(self.page(url).settled_at, self.leapt)
+                if since + wait < self.scheduler.now and not told and not self.loses:
+                    raise Wrong(f"{page} waits for {url}, which is settled")
             if not told:
                 return
+
+    def ask(self, me: int, index: Any) -> None:
+        """Look a page up by its URL."""
+        for page in self.dice.sample(self.pages, min(1, len(self.pages))):
+            hidden, before = me in page.hidden, self.seen(me, page.center)
+            there = urls_of(index, int(page.url[1:]))
+            sure = page in before and page in self.seen(me, page.center) and page.crawl == me
+            if hidden if there else sure:
+                raise Wrong(f"{page} is found: {there}")
 
     def settle(self, me: int, index: Any) -> None:
         for page in self.dice.sample(held := self.held(me), min(1, len(held))):
             if self.dice.random() < 0.25:
                 self.remove(me, [page], page.handle.release)
             else:
-                page.state = "kept"
+                page.state, page.confirmed = "kept", True
                 old = [each for each in page.replaces if each.state in ("new", "kept", "going")]
                 self.remove(me, old, page.handle.confirm)
+                page.settled_at = self.scheduler.now
 
     def remove(self, me: int, pages: Iterable[Page], how: Callable[[], object]) -> None:
         for page in pages:
             page.state = "going"
         how()
         for page in pages:
-            page.state = "gone"
+            page.state, page.settled_at = "gone", self.scheduler.now
             page.hidden.add(me)
 
     def flush(self, me: int, index: Any) -> None:
-        kept = [page for page in self.pages if page.crawl == me and page.state == "kept"]
+        kept = [page for page in self.kept() if page.crawl == me]
         gone = [page for page in self.pages if me in page.hidden]
         index.flush()
+        viewer = self.indexes[1 - me] if self.over and len(self.indexes) > 1 else index
+        there = {url for _, some in viewer.documents() for url in some.urls}
         for page in kept:
             page.written = True
-        for page in gone if self.leap else ():
-            page.hidden = {0, 1}
+            if page.url not in there and page.state == "kept":
+                raise Wrong(f"{page} is not written")
+        for page in gone:
+            page.hidden.add(-1)
+            if page.url in there:
+                raise Wrong(f"{page} is still written")
+
+    def kept(self) -> list[Page]:
+        """Return the pages that are kept, and whose confirmation has returned."""
+        return [page for page in self.pages if page.state == "kept" and page.settled_at < math.inf]
 
     def discard(self, me: int, index: Any) -> None:
-        known = [page for page in self.pages if page.state == "kept" and (page.written or not self.leap)]
+        """Remove a page that is kept, or pending: then it is too late to confirm it."""
+        known = [page for page in self.kept() if page.written or not self.over]
+        known += [] if self.over else self.held(me)
         for page in self.dice.sample(known, min(1, len(known))):
+            state = page.state
             found = index.search(1, np.array([int(page.url[1:])], np.uint64)).document.tolist()
-            if found:
+            if found and page.state == state:
                 self.remove(me, [page], lambda: index.discard(found))  # noqa: B023
+                if state == "held":
+                    page.handle.confirm()
 
     def add(self, me: int, index: Any) -> None:
         page, document = self.new(me)
+        page.confirmed = True
         index.add(document)
         if page.state == "new":  # nobody has replaced it meanwhile
-            page.state, page.written = "kept", True
+            page.state, page.written, page.settled_at = "kept", True, self.scheduler.now
 
     def pass_time(self, me: int, index: Any) -> None:
-        if self.leap is None:
+        if self.over is None:
             self.scheduler.sleep(0.1 * self.dice.random())
             index.compact()
             return
-        seconds = self.dice.choice((1.0, 20.0, 50.0))
-        self.scheduler.now += seconds
-        over = self.leap(seconds)
+        if self.patient and self.scheduler.now < self.leapt + TOLD[1]:
+            return
+        seconds = 40.0 if self.patient else self.dice.choice((1.0, 20.0, 70.0))
+        self.leapt = self.scheduler.now = self.scheduler.now + seconds
+        over = self.over()
         for page in self.pages:
             page.lapsed |= page.url in over
+            if page.lapsed and page.state == "held" and self.patient and not self.loses:
+                raise Wrong(f"the lease of {page} is over")
+        if not self.patient:
+            self.file(me, index)
 
-    def run(self, *modules: Any, check: Callable[[Any], Iterable[object]]) -> int:
-        """Return the number of steps. Raises `Wrong` unless the index has what was kept, and is sound."""
+    def run(self, *modules: Any, check: Callable[[Any], Iterable[object]]) -> list[int]:
+        """Return what each round was. Raises `Wrong` unless the index has what was kept, and is sound."""
+        processes, loses, self.loses = sorted({*self.crew}), self.loses, False
         with self.scheduler.installed(*modules):
-            for me in range(2):
-                self.scheduler.start(self.crawl, me)
-            self.scheduler.run()
+            self.together(self.open, processes)
+            self.loses = loses
+            for _ in range(ROUNDS):
+                self.together(self.crawl, self.crew)
+            self.loses = False
+            self.together(self.close, processes)
+        self.scheduler.now += 100.0  # what was released while the server was away has lapsed
         with closing(self.opened()) as index:
-            if self.leap:
-                self.leap(100.0)  # what was released while the server was away has lapsed
             for page in self.pages:
                 count, kept = len(urls_of(index, int(page.url[1:]))), page.state == "kept"
                 if count != kept and page.state not in ("new", "going"):
                     raise Wrong(f"{page} is there {count} times")
             if problems := [*check(index)]:
                 raise Wrong(f"check: {problems[:3]}")
-        return self.scheduler.steps
+        return self.orders
 
 
-def on_disk(seed: int, folder: Path) -> int:
-    """Do the race of a *seed* on a file; return how many steps it had."""
+def on_disk(seed: int, folder: Path) -> list[int]:
+    """Do the race of a *seed* on a file; return what each round was, as a number."""
     path = folder / f"race{seed}"
     path.mkdir()
-    tuning = replace(TUNING, group_seconds=(0.02, 0.1, 0.5)[seed % 3])
+    tuning = replace(TUNING, group_seconds=(0.1, 1.0, 10.0)[seed % 3])
     race = Race(seed, lambda: LmdbIndex(path, HEADER, tuning=tuning))
+    race.loses = seed % 4 == 1
     real = lmdb.open(str(path), map_size=1 << 26, max_dbs=5, sync=False, lib_version=0)
-    shared = SharedFile(real, race.scheduler.point)
+    shared = SharedFile(real, race.scheduler, lambda: race.loses and race.dice.random() < FAILS)
     with real, mock.patch.object(lmdb, "open", return_value=shared):
-        steps = race.run(check=commands.check)
+        orders = race.run(check=commands.check)
     shutil.rmtree(path)
-    return steps
+    return orders
 
 
-def on_server(seed: int, server: Any) -> int:
+def on_server(seed: int, server: Any) -> list[int]:
     """Do the race of a *seed* on a server, where leases run out and answers are lost."""
     import redis
 
@@ -224,10 +315,9 @@ def on_server(seed: int, server: Any) -> int:
     from scrapy_neardup.index.redis.layout import Layout
 
     client: Any = redis.Redis(port=server.port)
-    address = Address.parse(f"{server.url(f'race{seed}')}&parts={1 + 2 * (seed % 8 // 4)}")
+    address = Address.parse(f"{server.url(f'race{seed}')}&parts={1 + 2 * (seed // EVERY % 2)}")
     layout = Layout(HEADER, address.prefixes(address.parts))
     client.flushall()
-    RedisIndex(address, HEADER).close()
 
     class Stepped(of_server.Server):
         def _execute(self, commands: Any) -> Any:
@@ -242,47 +332,48 @@ def on_server(seed: int, server: Any) -> int:
             fails = race.loses and "EVALSHA" in {each[0] for _, each in commands} and not race.scheduler.over
             if fails and dice.random() < LOST:
                 return [redis.ConnectionError("it is not done")] * len(commands)
-            answers = super()._execute(commands)
+            answered = zip(commands, super()._execute(commands), strict=True)
+            now = divmod(int(1e6 * race.scheduler.now), 10**6)
+            answers = [now if command == ("TIME",) else answer for (_, command), answer in answered]
             race.scheduler.point()
             if fails and dice.random() < LOST:
                 return [redis.ConnectionError("its answer is lost")] * len(commands)
             return answers
 
-    def leap(seconds: float) -> set[str]:
-        for index in race.indexes:  # their clocks have leapt, but that of the server cannot
-            index.store._ahead -= 1000 * seconds
-        found, moment = [], client.time()
+    def over() -> set[str]:
+        found: list[Any] = []
         for prefix in layout.prefixes:
-            for number, end in client.zrange(prefix + b"p", 0, -1, withscores=True):
-                end -= 1000 * seconds * (end > 0)
-                client.zadd(prefix + b"p", {number: end})
-                if end < 1000 * moment[0] + moment[1] // 1000:
-                    found.append(client.lindex(*layout.place(int(number))[1:]))
-        return {*layout.unpack([value for value in found if value]).urls}
+            some = client.zrangebyscore(prefix + b"p", "-inf", 1000 * race.scheduler.now)
+            found += [client.lindex(*layout.place(int(number))[1:]) for number in some]
+        return {*layout.unpack([*filter(None, found)]).urls}
 
-    race = Race(seed, lambda: RedisIndex(address, HEADER, server=Stepped(address)), leap)
-    race.loses = seed % 16 in (0, 4)
+    race = Race(seed, lambda: RedisIndex(address, HEADER, server=Stepped(address)), over)
+    race.loses = seed // EVERY % 4 > 1
     return race.run(of_index, of_store, of_server, check=of_index.find_problems)
 
 
-def races(seeds: Iterable[int], folder: Path) -> Round:
-    """Do the races of *seeds*, every fourth on a server; stop after the first that shows something wrong."""
-    outcome, level = Round(), logging.root.manager.disable
+def races(seeds: Iterable[int], folder: Path) -> tuple[Round, set[int]]:
+    """Do the races of *seeds*, some on a server; stop after the first that shows something wrong.
+
+    Returned besides: what each round was, as a number.
+    """
+    outcome, orders, level = Round(), set[int](), logging.root.manager.disable
     logging.disable()
     with running(folder / "redis") if server_program() else nullcontext() as server:
         try:
             for seed in seeds:
-                there = server and seed % 4 == 0
-                outcome.counts["steps"] += on_server(seed, server) if there else on_disk(seed, folder)
-                outcome.counts["races"] += 1
+                there = server and seed % EVERY == 0
+                rounds = on_server(seed, server) if there else on_disk(seed, folder)
+                outcome.counts += Counter(races=1, interleavings=len(rounds))
+                orders.update(rounds)
         except Exception as error:  # noqa: BLE001
             outcome.violations.append(f"race {seed}: {error!r}")
     logging.disable(level)
-    return outcome
+    return outcome, orders
 
 
 def run(seed: int, folder: Path) -> Round:
-    return races(in_time(range(1000 * seed, 1000 * seed + 1000), EXERCISE.seconds), folder)
+    return races(in_time(range(1000 * seed, 1000 * seed + 1000), EXERCISE.seconds), folder)[0]
 
 
 EXERCISE = Exercise(
@@ -290,18 +381,31 @@ EXERCISE = Exercise(
     promise="In any order of their steps, two crawls keep one page of each kind, and see none that is gone.",
     how="Threads, locks and clock are replaced: the dice say who takes the next step, at each transaction, "
     "lock and call of a server. Pages are filed, confirmed, released, replaced, removed, merged; leases run "
-    "out, answers are lost. `python -m torture races --seed N --runs 1` does one again.",
+    "out, answers are lost, commits fail. `python -m torture races --seed N --runs 1` does one again.",
     run=run,
     seconds=40,
 )
+
+
+def part(seeds: range) -> tuple[Round, set[int]]:
+    """Do the races of *seeds* in a folder of their own."""
+    with tempfile.TemporaryDirectory(dir=memory()) as folder:
+        return races(seeds, Path(folder))
 
 
 @click.command()
 @click.option("--seed", default=1, show_default=True, help="The first race.")
 @click.option("--runs", default=1000, show_default=True, help="How many races.")
 def main(seed: int, runs: int) -> None:
-    """Do races of two crawls by their numbers; the first that shows something wrong ends it."""
-    with tempfile.TemporaryDirectory(dir=memory()) as folder:
-        outcome = races(range(seed, seed + runs), Path(folder))
-    click.echo(f"{dict(outcome.counts)} {outcome.violations}")
+    """Do races of two crawls by their numbers, on all processors; one that shows something wrong ends it."""
+    counts, orders, parts = Counter[str](), set[int](), range(seed, seed + runs)
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        for outcome, some in pool.map(part, [parts[at : at + PART] for at in range(0, runs, PART)]):
+            counts += outcome.counts
+            orders |= some
+            if outcome.violations:
+                pool.shutdown(cancel_futures=True)
+                break
+    used = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    click.echo(f"{dict(counts)}, {len(orders)} distinct, {used:.0f} s of CPU {outcome.violations}")
     sys.exit(bool(outcome.violations))

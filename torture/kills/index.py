@@ -13,7 +13,8 @@ from scrapy_neardup.cli import main
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb.commands import check
 from tests.index.adder import add
-from tests.index.small import HEADER, SMALL, documents, note_of
+from tests.index.conformance import reserve
+from tests.index.small import HEADER, SMALL, documents, note_of, numbered
 from torture.children import Child, isolated
 from torture.exercise import Round, in_time
 
@@ -21,6 +22,7 @@ from . import BUDGET
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Sequence
     from pathlib import Path
 
 #: If a writer notes nothing for longer, it waits for a processor, or for others that do.
@@ -90,8 +92,7 @@ def fill(path: Path, number: int) -> None:
     """File 300 documents, and remove some others."""
     with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
         for start in range(100 * number, 100 * number + 300, 30):
-            urls = [f"u{each}" for each in range(start, start + 30)]
-            index.add(documents([each * 7919 for each in range(start, start + 30)], urls))
+            index.add(numbered(range(start, start + 30)))
         gone = index.add(documents([1, 2, 3], ["u900001", "u900002", "u900003"]))
         index.discard(gone.tolist())
 
@@ -99,9 +100,17 @@ def fill(path: Path, number: int) -> None:
 def sound(path: Path, kept: set[int]) -> list[str]:
     """Return what is wrong with an index that has to hold *kept*."""
     with closing(LmdbIndex(path, HEADER, tuning=SMALL)) as index:
-        wrong = [f"check: {problem.where}: {problem.what}" for problem in check(index)]
-        lost = missing(index, kept)
-        return wrong + [f"{len(lost)} documents are lost, such as {each}" for each in [*lost][:1]]
+        return problems(index, kept)
+
+
+def problems(index: LmdbIndex, kept: set[int], gone: set[int] | None = None) -> list[str]:
+    """Return what is wrong with an index that has to hold *kept*, and nothing of *gone*; it goes on then."""
+    wrong = [f"check: {problem.where}: {problem.what}" for problem in check(index)]
+    lost, back = missing(index, kept), (gone or set()) - missing(index, gone or set())
+    wrong += [f"{len(lost)} documents are lost, such as {each}" for each in [*lost][:1]]
+    wrong += [f"{len(back)} removed documents are back, such as {each}" for each in [*back][:1]]
+    index.add(documents([1], ["u999999"]))
+    return wrong
 
 
 def missing(index: Any, numbers: set[int]) -> set[int]:
@@ -109,3 +118,13 @@ def missing(index: Any, numbers: set[int]) -> set[int]:
     _, stored = index.retrieve(1, np.array(sorted(numbers), np.uint64))
     whole = zip(stored.urls, stored.notes, strict=True)
     return numbers - {int(url[1:]) for url, note in whole if note == note_of(url)}
+
+
+def store(index: LmdbIndex, number: int, fingerprint: int, written: int = 0) -> None:
+    """Reserve and confirm a document, with its note."""
+    document = documents([fingerprint], [f"u{number}"], written)
+    reserve(index, document).confirm(note=document.notes[0])
+
+
+def remove(index: LmdbIndex, numbers: Sequence[int]) -> None:
+    index.discard(index.search(1, np.array(numbers, np.uint64)).document.tolist())
