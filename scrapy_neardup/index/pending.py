@@ -86,7 +86,7 @@ class LeasedDocument(Pending):
     def add_done_callback(self, callback: Callable[[Any], object]) -> None:
         super().add_done_callback(callback)
         if self.confirmed is None:
-            self._leases.waited.add(self)
+            self._leases.waited[self] = None
 
     def learn(self, lease: Lease | None) -> None:
         """Take in what the store says; None if it does not answer, so only the clock can tell."""
@@ -116,8 +116,8 @@ class Leases:
         self._ask = ask
         #: Numbers of the documents of this process: the store has given each a lease, and it is not settled.
         self.held: set[int] = set()
-        #: Documents of others that somebody here waits for.
-        self.waited: set[LeasedDocument] = set()
+        #: Documents of others that somebody here waits for, in the order in which they are asked for.
+        self.waited: dict[LeasedDocument, None] = {}
         self._renew_at = time.monotonic() + seconds * RENEWED_AFTER
 
     def tick(self) -> None:
@@ -132,7 +132,7 @@ class Leases:
         for document in waited:
             document.learn(leases.get(document.number))
             if document.confirmed is not None:
-                self.waited.discard(document)
+                self.waited.pop(document, None)
 
     def _try(self, call: Callable[[Sequence[int]], Any], numbers: Sequence[int]) -> Any:
         """Return what *call* returns for *numbers*; () if it raises: a store out of reach says so itself."""

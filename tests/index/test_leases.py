@@ -40,7 +40,7 @@ def test_a_lease_ends_by_the_clock_here_while_the_store_does_not_answer() -> Non
     assert (handle.confirmed, told) == (None, [])
     time.sleep(0.3)
     store.leases.tick()
-    assert (handle.confirmed, told, store.leases.waited) == (False, [False], set())
+    assert (handle.confirmed, told, store.leases.waited) == (False, [False], {})
 
 
 def test_a_store_that_answers_again_has_the_last_word_and_is_asked_once_for_each_document() -> None:
