@@ -5,7 +5,6 @@ One is set by keyword (`distance`) or, from Scrapy's settings or a command line,
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import os
@@ -217,6 +216,8 @@ class DetectionOptions:
 
 def hint_at(name: str, names: Iterable[str]) -> str:
     """Return which of the *names* of settings *name* may be a misspelling of, or else all, for an error."""
+    import difflib  # for those who misspell
+
     bare = [each.removeprefix(PREFIX) for each in names]
     near = difflib.get_close_matches(name.removeprefix(PREFIX), bare, n=1, cutoff=0.7)
     return f"did you mean {PREFIX}{near[0]}?" if near else f"the settings are {', '.join(names)}."

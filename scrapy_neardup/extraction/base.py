@@ -87,7 +87,6 @@ class Extraction(NamedTuple):
 class Job:
     """What every worker of one server is to do."""
 
-    extractor: str
     #: None for those who want texts alone.
     fingerprinter: Fingerprinter | None
     #: Seconds a page may take.

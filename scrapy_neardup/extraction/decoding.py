@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 
 import regex
-from charset_normalizer import from_bytes
 from w3lib.encoding import (
     html_body_declared_encoding,
     html_to_unicode,
@@ -105,6 +104,8 @@ def detect(body: bytes) -> str:
     """Return the name of the likeliest charset of a page that does not declare one."""
     if _beyond_characters(body, strays=True) is not None:
         return "utf-8"
+    from charset_normalizer import from_bytes  # which few pages need
+
     # Tags and scripts are ASCII in every page, and hide the letters that tell charsets apart.
     sample = _MARKUP.sub(b" ", body[: 4 * _SAMPLE])[:_SAMPLE]
     best = from_bytes(sample, cp_isolation=_LEGACY).best()

@@ -11,9 +11,7 @@ from functools import lru_cache
 from itertools import islice
 
 import regex
-from cssselect import SelectorError
 from lxml import etree
-from lxml.cssselect import CSSSelector
 from lxml.etree import _Element
 
 from scrapy_neardup.errors import ConfigurationError
@@ -201,7 +199,10 @@ class ContentArea:
 
 
 @lru_cache(maxsize=256)
-def _compiled(selector: str) -> CSSSelector:
+def _compiled(selector: str) -> etree.XPath:
+    from cssselect import SelectorError  # which few crawls need
+    from lxml.cssselect import CSSSelector
+
     try:
         compiled = CSSSelector(selector, translator="html")
         compiled(etree.Element("html"))  # which finds what the parser of selectors lets pass

@@ -49,20 +49,21 @@ _LITTLE = 200
 _FIRST = Page(b"<p>The council agreed to a plan for the harbour, to be done in 3 years.</p>" * 9, "", None)
 
 
-def main() -> None:
-    """Serve until the other end of standard input, a socket, is closed."""
+def main(name: str) -> None:
+    """Serve workers with the extractor *name* until the other end of standard input, a socket, is closed."""
     control = Connection(os.dup(0))
     with Path(os.devnull).open() as null:
         os.dup2(null.fileno(), 0)
     logging.getLogger().addHandler(logging.NullHandler())  # extractors warn of every page they dislike
+    extractor = load_extractor(name)
+    extract(_FIRST, extractor, Fingerprinter())
     try:
         job: Job = control.recv()
     except (EOFError, OSError):  # the crawl has ended already
         return
-    extractor = load_extractor(job.extractor)
-    extract(_FIRST, extractor, job.fingerprinter)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     gc.freeze()  # pages of memory that the collector does not touch stay shared
+    gc.enable()
     requests = socket.socket(fileno=os.dup(control.fileno()))
     while True:
         _, descriptors, _, _ = socket.recv_fds(requests, 1, 1)

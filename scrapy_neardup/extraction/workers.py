@@ -36,9 +36,10 @@ MAX_RESULTS, MAX_CHARACTERS = 10_000, 10_000
 #: takes longer than that, and so many seconds more a megabyte. A quick page makes up for this part of one.
 _QUICK, _PER_MEGABYTE, _FORGIVEN = 0.1, 0.25, 0.1
 
+#: Nothing that is imported is garbage, so there is no need to look for any.
 _COMMAND = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
-    "from scrapy_neardup.extraction.task import main; main()"
+    "import gc, json, sys; gc.disable(); sys.path[:] = json.loads(sys.argv[1]);"
+    "from scrapy_neardup.extraction.task import main; main(sys.argv[2])"
 )
 
 
@@ -113,30 +114,41 @@ class Worker:
 
 
 class ForkServer:
-    """A process that has imported the extractor and forks workers; started again if it dies. Thread-safe.
+    """A process that has imported the *extractor* and forks workers; started again if it dies. Thread-safe.
 
     Raises `ConfigurationError` where none can ever be started.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, extractor: str) -> None:
         if getattr(sys, "frozen", False):  # what it starts would crawl as well, and start the next one
             raise ConfigurationError(
                 "A program that was frozen into an executable cannot start the processes that extract: "
                 "run it with a Python interpreter, or switch detection off by NEARDUP_ENABLED = False."
             )
-        self._job = pickle.dumps(job)
+        self._extractor = extractor
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: Connection | None = None
-        self._closed = False
+        self._told = self._closed = False
 
-    def fork(self) -> Worker:
-        """Return a worker that is ready for its first page. Raises StartError."""
+    def start(self) -> None:
+        """Have the process import the extractor, before it is known what workers are to do."""
+        with self._lock:
+            self._running()
+
+    def fork(self, job: bytes) -> Worker:
+        """Return a worker that is ready for its first page. Raises StartError.
+
+        The pickled *job* has to be the same in all calls.
+        """
         with self._lock:
             if self._closed:
                 raise StartError("closed")
             try:
                 control = self._running()
+                if not self._told:
+                    control.send_bytes(job)
+                    self._told = True
                 ours, theirs = Pipe()
                 with theirs, socket.socket(fileno=os.dup(control.fileno())) as requests:
                     socket.send_fds(requests, [b"f"], [theirs.fileno()])
@@ -163,16 +175,16 @@ class ForkServer:
             return self._control
         self._stop()
         control, theirs = Pipe()
+        path = json.dumps([str(each) for each in sys.path])
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our command
-                [sys.executable, "-c", _COMMAND, json.dumps([str(path) for path in sys.path])],
+                [sys.executable, "-c", _COMMAND, path, self._extractor],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,  # may be the feed of the crawl
                 env={**os.environ, "OMP_NUM_THREADS": "1"},  # a process with threads must not fork
                 start_new_session=True,  # out of reach of Ctrl-C, which is for the crawl to handle
             )
-        self._control = control
-        control.send_bytes(self._job)
+        self._control, self._told = control, False
         return control
 
     def _stop(self) -> None:
@@ -189,7 +201,8 @@ class Workers:
 
     A thread drives each process, one page at a time: whatever happens to a process happens to one page, and
     the next page gets a new process. Where a limit on threads allows fewer of them, there are fewer. A body
-    seen before, byte for byte with the same Content-Type, is answered from memory. *server* forks workers.
+    seen before, byte for byte with the same Content-Type, is answered from memory. *server* forks workers of
+    the same extractor, and is closed with them.
     """
 
     def __init__(
@@ -202,7 +215,7 @@ class Workers:
         memory: int,
         keep_text: bool = False,
         area: ContentArea = ContentArea(),  # noqa: B008 - a value
-        server: type[ForkServer] = ForkServer,
+        server: ForkServer | None = None,
     ) -> None:
         require_whole("processes", processes, 1)
         require_number("timeout", timeout)
@@ -210,7 +223,8 @@ class Workers:
             raise ConfigurationError(f"timeout is {timeout}: use seconds above 0.")
         require_whole("memory", memory, 1)
         self._timeout = timeout = min(timeout, LONGEST_SECONDS)
-        self._server = server(Job(extractor, fingerprinter, timeout, memory, keep_text, area))
+        self._job = pickle.dumps(Job(fingerprinter, timeout, memory, keep_text, area))
+        self._server = server or ForkServer(extractor)
         self._processes = processes
         self._tasks: SimpleQueue[tuple[Page, str, Future[Extraction]] | None] = SimpleQueue()
         self._lock = Lock()  # guards all below
@@ -311,7 +325,7 @@ class Workers:
                 return worker, ""
             self._discard(worker)
         try:
-            worker = self._server.fork()
+            worker = self._server.fork(self._job)
         except StartError as error:
             return None, str(error)
         with self._lock:

@@ -60,9 +60,17 @@ class NearDupExtension:
         self.item_origins: dict[int, tuple[str, str]] = {}
         extractor = self.config.extractor_identity
         self._require_scope()
-        self.detector = self._open(extractor)
+        server = self.fork_server(self.config.extractor)
+        try:
+            if crawler.crawling:  # it is ready when the first page comes, or soon after
+                with self.reporter.fails_open("start", "the extraction workers"):
+                    server.start()
+            self.detector = self._open(extractor)
+        except BaseException:
+            server.close()
+            raise
         self.workers = self.config.extracting(
-            self.detector.fingerprinter, keep_text=self.config.changes, server=self.fork_server
+            self.detector.fingerprinter, keep_text=self.config.changes, server=server
         )
         if crawler in _opened:
             _opened[crawler].append(self.workers)

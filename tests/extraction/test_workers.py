@@ -64,11 +64,14 @@ def pool(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
     folder.mkdir(exist_ok=True)
     (folder / "obedient.py").write_text(OBEDIENT)
     monkeypatch.syspath_prepend(folder)
-    usual = {"processes": 1, "timeout": 1.0, "memory": 256 * MB, "server": KeptServer}
+    usual = {"processes": 1, "timeout": 1.0, "memory": 256 * MB}
     with ExitStack() as opened:
 
-        def make(extractor: str = "obedient.extract", **options: Any) -> Workers:
-            return opened.enter_context(closing(Workers(Fingerprinter(), extractor, **(usual | options))))
+        def make(
+            extractor: str = "obedient.extract", server: type[ForkServer] = KeptServer, **options: Any
+        ) -> Workers:
+            options = {"server": server(extractor)} | usual | options
+            return opened.enter_context(closing(Workers(Fingerprinter(), extractor, **options)))
 
         yield make
 
@@ -272,7 +275,7 @@ def test_a_server_whose_crawl_ends_before_it_says_what_to_do_ends_in_silence() -
     ours, theirs = socket.socketpair()
     with theirs:
         server = subprocess.Popen(
-            [sys.executable, "-c", "from scrapy_neardup.extraction.task import main; main()"],
+            [sys.executable, "-c", "from scrapy_neardup.extraction.task import main; main('plain')"],
             stdin=theirs, stderr=subprocess.PIPE, env=environment(),
         )  # fmt: skip
     ours.close()

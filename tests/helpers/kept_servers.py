@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 from functools import lru_cache
 
-from scrapy_neardup.extraction.base import Job
 from scrapy_neardup.extraction.workers import ForkServer, StartError, Worker
 
 
 class KeptServer(ForkServer):
     """Stands for the server that all pools of the same job share, and that outlives them."""
 
-    def __init__(self, job: Job) -> None:
-        super().__init__(job)
-        self._shared = _server(pickle.dumps(job), tuple(map(str, sys.path)))
+    def start(self) -> None:
+        """Do nothing: which server it stands for is known with the job."""
 
-    def fork(self) -> Worker:
+    def fork(self, job: bytes) -> Worker:
         if self._closed:
             raise StartError("closed")
-        return self._shared.fork()
+        return _server(self._extractor, job, tuple(map(str, sys.path))).fork(job)
 
     def close(self) -> None:
         self._closed = True
 
 
 @lru_cache(maxsize=4)
-def _server(job: bytes, path: tuple[str, ...]) -> ForkServer:
+def _server(extractor: str, job: bytes, path: tuple[str, ...]) -> ForkServer:
     """Return the server for a pickled *job* with this *path* of modules. It ends with this process."""
-    return ForkServer(pickle.loads(job))
+    return ForkServer(extractor)
