@@ -85,7 +85,7 @@ class Extraction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What every worker of one server is to do."""
+    """What a worker is to do."""
 
     #: None for those who want texts alone.
     fingerprinter: Fingerprinter | None

@@ -51,43 +51,38 @@ _FIRST = Page(b"<p>The council agreed to a plan for the harbour, to be done in 3
 
 def main(name: str) -> None:
     """Serve workers with the extractor *name* until the other end of standard input, a socket, is closed."""
-    control = Connection(os.dup(0))
+    requests = socket.socket(fileno=os.dup(0))
     with Path(os.devnull).open() as null:
         os.dup2(null.fileno(), 0)
     logging.getLogger().addHandler(logging.NullHandler())  # extractors warn of every page they dislike
     extractor = load_extractor(name)
     extract(_FIRST, extractor, Fingerprinter())
-    try:
-        job: Job = control.recv()
-    except (EOFError, OSError):  # the crawl has ended already
-        return
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no zombies
     gc.freeze()  # pages of memory that the collector does not touch stay shared
     gc.enable()
-    requests = socket.socket(fileno=os.dup(control.fileno()))
     while True:
         _, descriptors, _, _ = socket.recv_fds(requests, 1, 1)
         if not descriptors:
             return
         if os.fork() == 0:
             requests.close()
-            control.close()
             status = 1
             try:
-                serve(Connection(descriptors[0]), extractor, job)
+                serve(Connection(descriptors[0]), extractor)
                 status = 0
             finally:
                 os._exit(status)
         os.close(descriptors[0])
 
 
-def serve(connection: Connection, extractor: Extractor, job: Job) -> None:
-    """Answer each page received with its Extraction and whether this worker is about to end."""
+def serve(connection: Connection, extractor: Extractor) -> None:
+    """Receive a `Job`, then answer each page with its Extraction and whether this worker is about to end."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    idle = data_size()
-    _limit_memory(idle + job.memory)
     with contextlib.suppress(EOFError, OSError):  # the crawl has ended
+        job: Job = connection.recv()
+        idle = data_size()
+        _limit_memory(idle + job.memory)
         connection.send(os.getpid())
         for left in reversed(range(MAX_PAGES)):
             extraction = _next(connection, extractor, job)

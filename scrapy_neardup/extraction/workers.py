@@ -53,7 +53,7 @@ class StartError(RuntimeError):
 class Worker:
     """A process that extracts one page at a time. One thread uses it; any thread may kill it."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, job: bytes) -> None:
         self._connection = connection
         # Made once: `Connection.poll` makes one for each call, which takes most of its time.
         self._answers = select.poll()
@@ -61,6 +61,7 @@ class Worker:
         self._lock = Lock()
         self.pid: int | None
         try:
+            connection.send_bytes(job)
             if not connection.poll(START_TIMEOUT):
                 raise TimeoutError
             self.pid = connection.recv()
@@ -128,36 +129,30 @@ class ForkServer:
         self._extractor = extractor
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._control: Connection | None = None
-        self._told = self._closed = False
+        self._control: socket.socket | None = None
+        self._closed = False
 
     def start(self) -> None:
-        """Have the process import the extractor, before it is known what workers are to do."""
-        with self._lock:
+        """Have the process import the extractor before a worker is needed, which tells what went wrong."""
+        with self._lock, contextlib.suppress(Exception):
             self._running()
 
     def fork(self, job: bytes) -> Worker:
-        """Return a worker that is ready for its first page. Raises StartError.
-
-        The pickled *job* has to be the same in all calls.
-        """
+        """Return a worker that is ready for its first page and does a pickled *job*. Raises StartError."""
         with self._lock:
             if self._closed:
                 raise StartError("closed")
             try:
                 control = self._running()
-                if not self._told:
-                    control.send_bytes(job)
-                    self._told = True
                 ours, theirs = Pipe()
-                with theirs, socket.socket(fileno=os.dup(control.fileno())) as requests:
-                    socket.send_fds(requests, [b"f"], [theirs.fileno()])
+                with theirs:
+                    socket.send_fds(control, [b"f"], [theirs.fileno()])
                 process = self._process
             except Exception as error:
                 self._stop()
                 raise StartError(repr(error)) from error
         try:
-            return Worker(ours)
+            return Worker(ours, job)
         except StartError:
             with self._lock:
                 if self._process is process:
@@ -170,11 +165,11 @@ class ForkServer:
             self._closed = True
             self._stop()
 
-    def _running(self) -> Connection:
+    def _running(self) -> socket.socket:
         if self._control is not None and self._process is not None and self._process.poll() is None:
             return self._control
         self._stop()
-        control, theirs = Pipe()
+        control, theirs = socket.socketpair()
         path = json.dumps([str(each) for each in sys.path])
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 - this interpreter, our command
@@ -184,7 +179,7 @@ class ForkServer:
                 env={**os.environ, "OMP_NUM_THREADS": "1"},  # a process with threads must not fork
                 start_new_session=True,  # out of reach of Ctrl-C, which is for the crawl to handle
             )
-        self._control, self._told = control, False
+        self._control = control
         return control
 
     def _stop(self) -> None:

@@ -62,9 +62,8 @@ class NearDupExtension:
         self._require_scope()
         server = self.fork_server(self.config.extractor)
         try:
-            if crawler.crawling:  # it is ready when the first page comes, or soon after
-                with self.reporter.fails_open("start", "the extraction workers"):
-                    server.start()
+            if crawler.crawling:
+                server.start()  # so that the first page does not wait for it, or not for long
             self.detector = self._open(extractor)
         except BaseException:
             server.close()

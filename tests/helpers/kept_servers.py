@@ -9,21 +9,21 @@ from scrapy_neardup.extraction.workers import ForkServer, StartError, Worker
 
 
 class KeptServer(ForkServer):
-    """Stands for the server that all pools of the same job share, and that outlives them."""
+    """Stands for the server that all pools of the same extractor share, and that outlives them."""
 
     def start(self) -> None:
-        """Do nothing: which server it stands for is known with the job."""
+        """Do nothing."""
 
     def fork(self, job: bytes) -> Worker:
         if self._closed:
             raise StartError("closed")
-        return _server(self._extractor, job, tuple(map(str, sys.path))).fork(job)
+        return _server(self._extractor, tuple(map(str, sys.path))).fork(job)
 
     def close(self) -> None:
         self._closed = True
 
 
 @lru_cache(maxsize=4)
-def _server(extractor: str, job: bytes, path: tuple[str, ...]) -> ForkServer:
-    """Return the server for a pickled *job* with this *path* of modules. It ends with this process."""
+def _server(extractor: str, path: tuple[str, ...]) -> ForkServer:
+    """Return the server of an *extractor* with this *path* of modules. It ends with this process."""
     return ForkServer(extractor)
