@@ -16,9 +16,12 @@ from scrapy.utils.misc import load_object
 
 from scrapy_neardup.addon import Addon
 from scrapy_neardup.errors import ConfigurationError, ExtractorUnavailable, IndexMismatch, NearDupError
+from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.plugin import NearDupDownloaderMiddleware, NearDupExtension
 from scrapy_neardup.plugin import settings as settings_module
 from scrapy_neardup.plugin.settings import CrawlOptions, plain_url, rule_for
+
+from .conftest import QuickExtension
 
 DOCS = (Path(__file__).parents[2] / "docs" / "scrapy.md").read_text()
 #: What backtracks without end: two ways to read each letter.
@@ -179,10 +182,19 @@ async def test_what_is_compared_is_set_by_the_user(site, crawl, pages, text, pag
     assert result["duplicate/near"] == near
 
 
-async def test_an_index_of_another_extractor_stops_at_start(crawl, pages):
+async def test_an_index_of_another_extractor_stops_at_start(crawl, pages, monkeypatch):
+    processes = []
+
+    class Noted(ForkServer):
+        def start(self):
+            super().start()
+            processes.append(self._process)
+
     await crawl(pages, {"NEARDUP_DIR": "index"})
+    monkeypatch.setattr(QuickExtension, "fork_server", Noted)
     with pytest.raises(IndexMismatch, match=r"extractor: index .*NEARDUP_RESET"):
         await crawl(pages, {"NEARDUP_DIR": "index", "NEARDUP_EXTRACTOR": "trafilatura"})
+    assert [each.returncode for each in processes] == [-9]  # it was started before, and is no more
 
 
 def test_components_are_those_of_the_docs_and_of_the_user():
