@@ -44,7 +44,7 @@ def normalise(text: str) -> str:
     points = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), "<u2")
     folded = _folded().take(points, mode="clip")
     least = folded.min()
-    if least == _OTHERS and "\n" in text:  # few lines have such characters
+    if least == _OTHERS and 0 < text.count("\n") < len(text) >> 5:  # few lines have such characters
         return "\n".join(filter(None, map(normalise, text.split("\n"))))
     if least == _OTHERS:
         return "\n".join([tidy for line in _fold(text).splitlines() if (tidy := " ".join(line.split()))])

@@ -125,7 +125,7 @@ def decoded(records: NDArray[Any]) -> list[dict[str, Any]]:
 def shingles_a_token(records: Any) -> Any:
     """Return how many shingles begin in a token: one, or in texts without spaces one a character; int[n]."""
     count = greatest((records["flags"] & (HALVES | QUARTERS)) >> 1, 1)
-    return count.astype(np.int64) if isinstance(count, np.ndarray) else count
+    return count if isinstance(records, dict) else np.int64(count)  # also of one: less than 0 wraps around
 
 
 def filed_url(url: str) -> str:
