@@ -47,8 +47,8 @@ FALLBACK = 600
 # A Chinese text has a third of the characters of its English translation, a Japanese or Korean one a half.
 _HAN = regex.compile(r"\p{Han}")
 _SYLLABIC = regex.compile(r"[\p{Hiragana}\p{Katakana}\p{Hangul}]")
-# These scripts and others: to see that a text has none of them takes a tenth of the time of counting.
-_BEYOND = re.compile("[\u1100-\u11ff\u2e80-\U0010ffff]")
+# These scripts and others, by all else, which compiles sooner. The search takes a tenth of the time to count.
+_BEYOND = re.compile("[^\0-\u10ff\u1200-\u2e7f]")
 
 
 def length(paragraph: str) -> int:
