@@ -101,21 +101,22 @@ class LeasedDocument(Pending):
 class Leases:
     """The leases that matter to one user of a shared store: those of its own documents, and of awaited ones.
 
-    *renew* is called with the numbers of documents whose leases shall last *seconds* from now on, *ask*
-    returns the lease of each. Both are tried again if they raise; what is waited for lapses with its lease.
+    *renew* is called with the numbers of documents whose leases shall last from now on, and for how many
+    *seconds*; *ask* returns the lease of each. Both are tried again if they raise; what is waited for lapses
+    with its lease.
     """
 
     def __init__(
         self,
         seconds: float,
-        renew: Callable[[Sequence[int]], object],
+        renew: Callable[[Sequence[int], float], object],
         ask: Callable[[Sequence[int]], Sequence[Lease]],
     ) -> None:
         self.seconds = seconds
         self._renew = renew
         self._ask = ask
-        #: Numbers of the documents of this process: the store has given each a lease, and it is not settled.
-        self.held: set[int] = set()
+        #: Documents of this process by number: the store has given each a lease, and it is not settled.
+        self.held: dict[int, Reservation] = {}
         #: Documents of others that somebody here waits for, in the order in which they are asked for.
         self.waited: dict[LeasedDocument, None] = {}
         self._renew_at = time.monotonic() + seconds * RENEWED_AFTER
@@ -123,7 +124,7 @@ class Leases:
     def tick(self) -> None:
         """Renew and ask what is due. To be called all the time, by one thread."""
         if time.monotonic() >= self._renew_at:
-            self._try(self._renew, [*self.held.copy()])
+            self._try(self._renew, [*self.held.copy()], self.seconds)
             self._renew_at = time.monotonic() + self.seconds * RENEWED_AFTER
         waited = self.waited.copy()
         # Of one document there is a handle for each copy that has ever waited for it.
@@ -134,10 +135,10 @@ class Leases:
             if document.confirmed is not None:
                 self.waited.pop(document, None)
 
-    def _try(self, call: Callable[[Sequence[int]], Any], numbers: Sequence[int]) -> Any:
+    def _try(self, call: Callable[..., Any], numbers: Sequence[int], *more: float) -> Any:
         """Return what *call* returns for *numbers*; () if it raises: a store out of reach says so itself."""
         try:
-            return call(numbers) if numbers else ()
+            return call(numbers, *more) if numbers else ()
         except Exception:  # each store has errors of its own
             logger.debug("No answer for pending documents", exc_info=True)
             return ()

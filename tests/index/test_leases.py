@@ -17,7 +17,7 @@ class Store:
     def __init__(self, seconds: float = 60.0) -> None:
         self.lease: Lease | None = None
         self.asked: list[list[int]] = []
-        self.leases = Leases(seconds, self.ask, self.ask)
+        self.leases = Leases(seconds, lambda numbers, _: self.ask(numbers), self.ask)
 
     def ask(self, numbers: Sequence[int]) -> list[Lease]:
         self.asked.append([*numbers])
@@ -57,7 +57,7 @@ def test_a_store_that_answers_again_has_the_last_word_and_is_asked_once_for_each
 
 def test_renewing_goes_on_after_it_has_failed_and_ends_with_the_last_document() -> None:
     store = Store(0.04)
-    store.leases.held.update((1, 2))
+    store.leases.held.update({number: Reservation("u0") for number in (1, 2)})
     for _ in range(3):
         time.sleep(0.01)
         store.leases.tick()

@@ -118,10 +118,10 @@ def test_a_number_given_twice_settles_no_other_page(redis_url: str, confirmed: b
         assert isinstance(one, RedisIndex)
         old = one.add(documents([0xFF << 20], 2)).tolist() if replaces else []
         mine = reserve(one, documents([1]), old)
-        for number in [*one._own, *old]:  # what no caller sees
+        for number in [*one.leases.held, *old]:  # what no caller sees
             forget_the_last_one(one, number)
         theirs = reserve(two, documents([0xFFFF << 40], 5))
-        assert [*two._own] == [number]  # type: ignore[attr-defined]
+        assert [*two.leases.held] == [number]  # type: ignore[attr-defined]
         mine.confirm() if confirmed else mine.release()
         one.add(documents([0xFFF << 50], 9))  # which goes along, and is not filed twice
         assert not one.store.leases([number])[0].confirmed

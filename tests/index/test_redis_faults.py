@@ -248,7 +248,7 @@ def test_what_goes_before_its_confirmation_is_answered_is_not_filed_again(
     ):
         held, execute = reserve(one, documents([1])), one.server._execute
         if lapsed:  # so its confirmation files it again
-            other.discard([*one._own])
+            other.discard([*one.leases.held])
 
         def without_answer(commands: Sequence[Addressed]) -> list[Any]:
             """Lose what is said to a confirmation that was made, and whatever comes with it."""
@@ -278,7 +278,7 @@ def test_a_write_that_fails_holds_up_no_others_and_is_named(redis_url: str) -> N
     for number in range(9):
         held.append(reserve(index, documents([0xFF << 6 * number], number)))
         index.server.call("INCRBY", prefix + b"n", GROUP)
-    for number in sorted(index._own)[:7]:
+    for number in sorted(index.leases.held)[:7]:
         index.server.call("SET", prefix + b"d%d" % (number // GROUP), "no group")
     for each in held:
         each.confirm()

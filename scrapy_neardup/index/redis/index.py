@@ -65,11 +65,7 @@ class RedisIndex:
         self.server = server or Server(address)
         self.header, prefixes = open_header(self.server, wanted, ignore, window=window, reset=reset)
         self.store = Store(self.server, self.header, prefixes, window)
-        self.leases = Leases(
-            lease_seconds, lambda numbers: self.store.renew(numbers, lease_seconds), self.store.leases
-        )
-        #: Pending documents of this process, by number.
-        self._own: dict[int, Reservation] = {}
+        self.leases = Leases(lease_seconds, self.store.renew, self.store.leases)
         self._close_seconds = close_seconds
         self._closing = threading.Event()
         #: Names of long buckets that were met.
@@ -287,7 +283,7 @@ class RedisIndex:
             return
         self._closing.set()
         self._thread.join()
-        for reservation in [*self._own.values()]:
+        for reservation in [*self.leases.held.values()]:
             reservation.release()
         try:
             self.store.close(self._close_seconds)
@@ -302,24 +298,22 @@ class RedisIndex:
         store = self.store
 
         def settle(reservation: Reservation) -> None:
-            self.leases.held.discard(number)
             if reservation.confirmed:
                 kept = document._replace(notes=[reservation.note])
                 gone = (Write(store.removal(*each), each[1]) for each in replaced.each())
                 store.settle(store.confirmation(number, kept), *gone)
             else:
                 store.settle(Write(store.removal(number, document)))
-            self._own.pop(number, None)
+            self.leases.held.pop(number, None)
 
-        reservation = self._own[number] = Reservation(document.urls[0], settle)
-        self.leases.held.add(number)
+        reservation = self.leases.held[number] = Reservation(document.urls[0], settle)
         return reservation
 
     def _handle(self, number: int, url: str, lease: Lease) -> Pending | None:
         """Return the handle of a document that was found; None if it is no longer pending."""
         if lease.confirmed:
             return None
-        return self._own.get(number) or LeasedDocument(url, number, lease, self.leases)
+        return self.leases.held.get(number) or LeasedDocument(url, number, lease, self.leases)
 
     def _tick(self) -> None:
         """Write what was settled, renew leases, ask for what is waited for, until this is closed."""
