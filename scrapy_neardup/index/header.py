@@ -8,6 +8,7 @@ import struct
 import uuid
 import zlib
 from collections.abc import Collection
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
@@ -33,14 +34,11 @@ UNREADABLE = (
 )
 
 
-class decoding:  # noqa: N801  # as a generator it would make each search slower
+class decoding(AbstractContextManager[Any]):  # noqa: N801  # as a generator it would make each search slower
     """A block in which errors of reading a stored value, *what*, become `IndexCorrupted`."""
 
     def __init__(self, what: str) -> None:
         self._what = what
-
-    def __enter__(self) -> None:
-        pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, UNREADABLE):

@@ -11,6 +11,7 @@ import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 import lmdb
 
@@ -77,14 +78,11 @@ def corrupted(data: Path, why: str) -> IndexCorrupted:
     )
 
 
-class translated:  # noqa: N801  # as a generator it would make each search slower
+class translated(contextlib.AbstractContextManager[Any]):  # noqa: N801  # as a generator it would make each search slower
     """A block in which errors of LMDB and of the disk become ours: *path* could not be *what*."""
 
     def __init__(self, path: Path, what: str = "used") -> None:
         self._path, self._what = path, what
-
-    def __enter__(self) -> None:
-        pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, DAMAGED):
@@ -228,9 +226,8 @@ def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
     A data file that was never finished is deleted, too. Raises `IndexUnavailable` also if it has other users.
     """
     check_directory(path)
-    descriptor = os.open(path / USERS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        alone = _lock(descriptor)
+    with (path / USERS).open("ab") as file:
+        alone = _lock(file)
         if alone and (reset or is_unfinished(path)):
             # The note goes first: alone it would say, after a kill in between, that the index was lost.
             for name in (SIDECAR, DATA, LOCK):
@@ -239,26 +236,21 @@ def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
             raise IndexUnavailable(
                 f"The index in {path} is in use and cannot be reset: stop the other crawl first."
             )
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        fcntl.flock(file, fcntl.LOCK_SH)
         yield
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, wait: bool) -> Iterator[bool]:
     """Hold the lock of file *path*, perhaps after a *wait*, as long as the process lives; yields whether."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        yield _lock(descriptor, wait=wait)
-    finally:
-        os.close(descriptor)
+    with path.open("ab") as file:
+        yield _lock(file, wait=wait)
 
 
-def _lock(descriptor: int, *, wait: bool = False) -> bool:
+def _lock(file: IO[bytes], *, wait: bool = False) -> bool:
     """Take the lock of an open file for this process alone; returns False if another process holds it."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     return True

@@ -7,7 +7,6 @@ import os
 import tempfile
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
 
@@ -87,7 +86,7 @@ class LmdbIndex(MemoryIndex):
         return closest(parts, lookup.nearest, snapshot.dead)._replace(narrowed=narrowed)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        with self.lock, self._translated():
+        with self.lock, translated(self._environment.path):
             return self._memtable.fetch(documents)
 
     def _number(self) -> int:
@@ -110,7 +109,7 @@ class LmdbIndex(MemoryIndex):
         numbers = [np.empty(0, np.int64)]
         # Few large runs take less time than many small ones, which the writer would begin meanwhile.
         alone = self._environment.compaction_lock if count >= size else contextlib.nullcontext()
-        with self._translated("written"), alone:
+        with translated(self._environment.path, "written"), alone:
             for start in range(0, count, size):
                 part = documents.take(slice(start, start + size))
                 state = append(self._environment, part)
@@ -130,7 +129,7 @@ class LmdbIndex(MemoryIndex):
     def compact(self) -> None:
         """Flush the log and merge all runs into one, without the documents that were removed."""
         self.flush()
-        with self._translated("written"):
+        with translated(self._environment.path, "written"):
             for _ in self._writer.maintenance(wait=True, whole=True):
                 pass
 
@@ -173,7 +172,7 @@ class LmdbIndex(MemoryIndex):
         if ended:
             with self.lock:
                 self._memtable.snapshot.close()
-            with self._translated("closed"):
+            with translated(self._environment.path, "closed"):
                 self._undo.close()
         if lost:
             named = self._memtable.columns.documents(islice(self._memtable.queue, 5)).urls
@@ -188,9 +187,6 @@ class LmdbIndex(MemoryIndex):
         self._environment.require_same_process()
         if self._closed:
             raise IndexUnavailable("The index is closed: open it again.")
-
-    def _translated(self, what: str = "used") -> AbstractContextManager[None]:
-        return translated(self._environment.path, what)
 
 
 class _Newest(translated):
