@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Collection
-from urllib.parse import urlsplit
 
-from .sites import site_key
+from .sites import site_key, split_url
 
 #: A text of at most so many tokens that is met on more than so many sites besides the first is a wall, and so
 #: is one that a single site has under more than so many page names besides the first.
@@ -49,11 +48,7 @@ class SiteCounter:
 
 def page_name(url: str) -> str:
     """Return the last part of the path of *url*, without its ending: the URLs of a page are alike in it."""
-    try:
-        path = urlsplit(url).path
-    except ValueError:
-        path = url
-    return path.rstrip("/").rpartition("/")[2].partition(";")[0].partition(".")[0].lower()
+    return split_url(url).path.rstrip("/").rpartition("/")[2].partition(";")[0].partition(".")[0].lower()
 
 
 class TitleCounter:

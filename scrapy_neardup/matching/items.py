@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from email.utils import parsedate_to_datetime
 from functools import cached_property, lru_cache
-from itertools import chain, islice
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -107,7 +107,8 @@ class ItemNotes:
                 if key in said:  # two names of one hash
                     packed = _hash(said[key] + packed)
                 said[key], self._names[key] = packed, name
-                self._shown[key, packed] = _display(value)
+                shown = value.isoformat() if isinstance(value, date) else str(value)
+                self._shown[key, packed] = shown[:_LONGEST]
                 self._shown.move_to_end((key, packed))
         while len(self._shown) > _SHOWN:
             self._shown.popitem(last=False)
@@ -188,15 +189,16 @@ class RepeatedItems:
         equal = any(item == each for each, _ in alike)
         if equal or not all(_differing(item, each, exact) for each, exact in alike[:MOST_ITEMS]):
             return "same"
-        decided = several or not self._text_decides or self._other_amounts(item)
+        # Each stored item may have another amount, such as a price, in a field that both have.
+        decided = several or not self._text_decides
+        if not decided and self._items:
+            decided = all(other_amounts(item, each, page.url) for page, each in self._items)
         return "differs" if decided else "undecided"
 
     def closest(self, item: Described) -> Closest:
         """Return the item that is most like *item*, which differs from all; of many, one of the first."""
-        pairs = ((page, each) for page, items in self._pages for each in chain(*items.values()))
-        best = max(
-            islice(pairs, _COMPARED), key=lambda pair: len(item.items() & pair[1].items()), default=None
-        )
+        pairs = self._items[:_COMPARED]
+        best = max(pairs, key=lambda pair: len(item.items() & pair[1].items()), default=None)
         if best is None:
             return Closest()
         return Closest(best[0], len(best[1]), self._notes.difference(item, best[1], best[0].exact))
@@ -209,15 +211,15 @@ class RepeatedItems:
 
     def contradicts(self, item: Described) -> bool:
         """Whether each stored item of its own site says something else in a field that both have."""
-        own = [each for page, items in self._pages if page.one_site for each in chain(*items.values())]
+        own = [each for page, each in self._items if page.one_site]
         return bool(own) and all(
             any(not _same(item[key], each[key]) for key in item.keys() & each.keys()) for each in own
         )
 
-    def _other_amounts(self, item: Described) -> bool:
-        """Whether each stored item has another amount, such as a price, in a field that both have."""
-        stored = [(page.url, each) for page, items in self._pages for each in chain(*items.values())]
-        return bool(stored) and all(other_amounts(item, each, url) for url, each in stored)
+    @cached_property
+    def _items(self) -> list[tuple[Repeated, Described]]:
+        """Each stored item, with its page."""
+        return [(page, each) for page, items in self._pages for each in chain(*items.values())]
 
     @cached_property
     def _text_decides(self) -> bool:
@@ -461,10 +463,6 @@ def _is_moment(value: object) -> bool:
     except (OverflowError, ValueError, OSError, TypeError, IndexError):  # no clock shows such a time
         return False
     return any(abs(each - time.time()) <= _MOMENT for each in times)
-
-
-def _display(value: object) -> str:
-    return (value.isoformat() if isinstance(value, date) else str(value))[:_LONGEST]
 
 
 def _cut(value: str | None, other: str | None) -> str | None:
