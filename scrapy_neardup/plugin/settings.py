@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import regex
 from scrapy import Spider
@@ -32,9 +32,6 @@ from scrapy_neardup.options import (
     hint_at,
     parsed,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Policy = Literal["tag", "drop_items", "drop_page"]
 #: What happens to a page that is stored already, under its URL and with its text.
@@ -211,7 +208,7 @@ class CrawlOptions(DetectionOptions):
     report: Path | None = field(default=None, metadata=parsed(_path))
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings) -> Self:
+    def from_settings(cls, settings: BaseSettings) -> CrawlOptions:
         """Read the settings. Raises `ConfigurationError` for a value that cannot work or an unknown name."""
         for name in map(str, settings):
             misspelt = name not in SETTINGS and _LIKE_OURS.match(name)
