@@ -166,6 +166,9 @@ def test_a_changed_page_takes_the_place_of_its_old_text(detector: Detector) -> N
     detector.flush()
     assert detector.check(text(1), url="https://b.example/").kind == "unique"
     assert detector.gauges()["documents"] == 1
+    # It has grown: another page of its site is nearly the same, but lacks what is new here.
+    assert detector.add(f"{text(2)} {text(3, 25)}", url="https://a.example/long").kind == "fuller"
+    assert detector.add(f"{text(2)} {text(4, 25)}", url="https://a.example/").kind == "revisit"
 
 
 # Walls and templates

@@ -308,7 +308,7 @@ def _strongest(candidates: Candidates, near: NDArray[np.bool_]) -> tuple[Kind, i
     """Return the strongest relation of a document to a candidate, and the row of that candidate."""
     judgement, own = candidates.judgement, candidates.own
     kinds: tuple[tuple[Kind, NDArray[np.bool_]], ...] = (
-        ("revisit", near & own),
+        ("revisit", (near | judgement.fuller) & own),  # it may have grown
         ("near", near),
         ("revisit", own),
         ("template", judgement.template),

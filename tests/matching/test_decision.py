@@ -84,7 +84,7 @@ def expected(rows: list[Row], complete: bool, renewed: float, beside: set[int], 
     own = which(lambda row: row.own)
     template = which(lambda row: row.template)
     kinds = (
-        ("revisit", [place for place in near if place in own]),
+        ("revisit", [place for place in own if place in near or rows[place].fuller]),
         ("near", near),
         ("revisit", own),
         ("template", template),

@@ -190,7 +190,7 @@ def one_by_one(judge: PairJudge, urls: list[str]) -> list[tuple[str, str | None]
         found = judge.judge(np.full(len(others), row), others)
         own = np.array([urls[other] == url for other in stored], bool)
         kinds = (
-            ("revisit", found.near & own),
+            ("revisit", (found.near | found.fuller) & own),
             ("near", found.near),
             ("revisit", own),
             ("template", found.template),
