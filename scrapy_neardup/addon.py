@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings
 
-from .plugin import (
-    NearDupDownloaderMiddleware,
-    NearDupExtension,
-    NearDupPipeline,
-    NearDupSpiderMiddleware,
-)
+from .plugin import NearDupDownloaderMiddleware, NearDupExtension, NearDupPipeline, NearDupSpiderMiddleware
 
 
 class Addon:

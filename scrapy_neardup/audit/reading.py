@@ -235,9 +235,7 @@ def paragraph_keys(text: str) -> list[int]:
 
 
 def spread(
-    items: Iterable[_Item],
-    work: Callable[[list[_Item]], Iterable[_Result]],
-    processes: int = 0,
+    items: Iterable[_Item], work: Callable[[list[_Item]], Iterable[_Result]], processes: int = 0
 ) -> Generator[_Result, None, None]:
     """Yield what *work* makes of each of *items* (tuples of texts), in their order, holding few at a time.
 

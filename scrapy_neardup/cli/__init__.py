@@ -11,10 +11,7 @@ from .results import changes, compare, evaluate, rules, stories
 from .serve import serve
 
 
-@click.group(
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="scrapy-neardup", prog_name="scrapy-neardup")
 def main() -> None:
     """Near-duplicates: audit a crawl, look after an index, compare, evaluate.

@@ -6,12 +6,7 @@ import re
 from collections.abc import Callable
 
 import regex
-from w3lib.encoding import (
-    html_body_declared_encoding,
-    html_to_unicode,
-    http_content_type_encoding,
-    read_bom,
-)
+from w3lib.encoding import html_body_declared_encoding, html_to_unicode, http_content_type_encoding, read_bom
 
 #: Guessed as windows-1252 if nothing fits, as browsers do.
 _LEGACY = [
@@ -20,8 +15,7 @@ _LEGACY = [
 ]  # fmt: skip
 #: Atomic, and one that has no end goes to the end of the page: linear time.
 _MARKUP = regex.compile(
-    rb"<(script|style)\b(?:[^<]++|<(?!/\1))*+(?:</\1)?+|<[^<>]*+>|[\x00-\x40]++",
-    regex.IGNORECASE | regex.V1,
+    rb"<(script|style)\b(?:[^<]++|<(?!/\1))*+(?:</\1)?+|<[^<>]*+>|[\x00-\x40]++", regex.IGNORECASE | regex.V1
 )
 #: A declared charset that turns more of the page than this into replacement characters is wrong.
 _BAD_SHARE = 0.002

@@ -123,11 +123,7 @@ class Matcher:
         return tuple(lookup._replace(nearest=NEAREST, compared=COMPARED) for lookup in lookups)
 
     def judge(
-        self,
-        new: NDArray[Any],
-        stored: NDArray[Any],
-        exact: NDArray[np.bool_],
-        shared: NDArray[np.integer],
+        self, new: NDArray[Any], stored: NDArray[Any], exact: NDArray[np.bool_], shared: NDArray[np.integer]
     ) -> Judgement:
         """Compare documents pair by pair by their records: [n], or [] for one document in all pairs.
 

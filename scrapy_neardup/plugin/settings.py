@@ -23,15 +23,7 @@ from scrapy_neardup.arguments import require_path, takes
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.stores import BACKENDS
 from scrapy_neardup.matching.sites import host_of, rewritten
-from scrapy_neardup.options import (
-    PREFIX,
-    DetectionOptions,
-    boolean,
-    choice,
-    duration,
-    hint_at,
-    parsed,
-)
+from scrapy_neardup.options import PREFIX, DetectionOptions, boolean, choice, duration, hint_at, parsed
 
 Policy = Literal["tag", "drop_items", "drop_page"]
 #: What happens to a page that is stored already, under its URL and with its text.

@@ -251,13 +251,7 @@ def audit(frame: DataFrame, out: str, **options: Any) -> SparkAudit:
     return _audit(frame.sparkSession, lambda settings: read_frame(frame, settings), out, **options)
 
 
-def audit_paths(
-    paths: Sequence[str],
-    out: str,
-    *,
-    master: str | None = None,
-    **options: Any,
-) -> SparkAudit:
+def audit_paths(paths: Sequence[str], out: str, *, master: str | None = None, **options: Any) -> SparkAudit:
     """Find the duplicates among the pages of files; write the results to the folder *out*.
 
     Starts a session on *master* unless there is one. *options* are the settings of `AuditOptions`, and

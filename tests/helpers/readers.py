@@ -30,14 +30,7 @@ from scrapy_neardup.index import MemoryIndex
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.lmdb.directory import check_data_file, has_sidecar, is_unfinished
 from scrapy_neardup.index.lmdb.layout import Run, decode_block, decode_held, decode_partition, decode_state
-from scrapy_neardup.index.redis.layout import (
-    EQUAL_BYTES,
-    NEAR_BYTES,
-    Generation,
-    Layout,
-    Place,
-    compared,
-)
+from scrapy_neardup.index.redis.layout import EQUAL_BYTES, NEAR_BYTES, Generation, Layout, Place, compared
 from scrapy_neardup.index.redis.opening import read_header
 from scrapy_neardup.index.redis.server import Address
 from scrapy_neardup.matching.records import entries, fingerprinter_of, header_for, scheme_of, url_key
