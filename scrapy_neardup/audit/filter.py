@@ -12,6 +12,7 @@ from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index import open_index
 from scrapy_neardup.matching.items import ItemNotes, RepeatedItems, unpack
+from scrapy_neardup.matching.records import find_urls
 
 from .options import AuditOptions
 from .reading import Filer, Reader
@@ -51,8 +52,8 @@ def filter_against(
 ) -> Filtered:
     """Copy *source* to *out* without records that repeat a document of the index *against*: see docs/cli.md.
 
-    *options* are those of `AuditOptions`. With *add* what is kept is filed. Raises `SourceUnavailable`,
-    `ConfigurationError`, `IndexUnavailable`, `IndexMismatch`.
+    *options* are those of `AuditOptions`. With *add* what is kept is filed, unless this fails. Raises
+    `SourceUnavailable`, `ConfigurationError`, `IndexUnavailable`, `IndexMismatch`.
     """
     inputs, target = find_sources([source]), Path(out)
     require_copyable(inputs[0])
@@ -66,9 +67,14 @@ def filter_against(
     with Detector.open(against, **how) as detector:
         batch = _Batch(detector, add)
         filer = Filer(detector.fingerprinter, detector.index.header, signatures=True)
-        Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer).read_all(inputs)
-    # The index is closed, and so on disk: nothing is left out for the sake of what is lost.
-    copy_without(inputs[0], target, {each.place for each in batch.repeats})
+        reader = Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer)
+        try:
+            reader.read_all(inputs)
+            detector.flush()  # nothing is left out for the sake of what is lost
+            copy_without(inputs[0], target, {each.place for each in batch.repeats})
+        except BaseException:  # Ctrl-C, too: else the next try would leave out what no copy has
+            detector.index.discard(find_urls(detector.index, batch.filed)[0])
+            raise
     return Filtered(batch.repeats, batch.records, batch.unjudged)
 
 
@@ -79,6 +85,7 @@ class _Batch:
         self._detector, self._add = detector, add
         self._notes = ItemNotes()
         self.repeats: list[Repeat] = []
+        self.filed: list[str] = []
         self.records = 0
         self.unjudged = Counter[str]()
 
@@ -120,4 +127,5 @@ class _Batch:
                 break
             beside |= repeated.compared  # its item says something else: it is filed beside them
         if verdict.reservation is not None:
+            self.filed.append(url)
             verdict.reservation.confirm(note=row["note"])

@@ -113,9 +113,7 @@ def read_pages(folder: Path) -> list[dict[str, Any]]:
                 rows = [json.loads(line) for line in file]
         by_site(rows)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ConfigurationError(
-            f"There is no audit in {folder} ({error}): name the directory that one has written."
-        ) from error
+        raise ConfigurationError(f"There is no audit in {folder} ({error}): name one's folder.") from error
     return rows
 
 

@@ -86,7 +86,7 @@ def _path(context: click.Context, parameter: click.Parameter, value: str | None)
     project = context.find_object(Project)
     where = project.index() if value is None and project is not None else value
     if where is None:
-        raise click.MissingParameter("Name the directory of the index.", context, parameter)
+        raise click.MissingParameter("Name the index, or set NEARDUP_DIR in a project.", context, parameter)
     return where if is_on_server(where) else Path(where).resolve()
 
 

@@ -16,8 +16,11 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
 from scrapy_neardup.addon import Addon
+from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.extraction import load_extractor
+from scrapy_neardup.index.lmdb.directory import has_sidecar
+from scrapy_neardup.options import OF_THE_DETECTOR
 
 from .marks import MATCH_KEY, VERDICT_KEY
 from .page import CrawledPage
@@ -49,10 +52,25 @@ def examine(settings: BaseSettings) -> Iterator[tuple[bool, str]]:
         return
     preset = options.preset or "none"
     yield True, f"policy     {options.policy}; revisits: {options.revisits}; preset: {preset}"
-    index = options.store or options.dir or "none is kept: set NEARDUP_DIR to know pages of earlier crawls"
-    yield True, f"index      {index}"
+    yield _index(options, extractor.identity)
     yield True, f"extractor  {extractor.identity}, {options.processes} workers"
     yield True, f"report     {options.report or 'none: set NEARDUP_REPORT to see each copy'}"
+
+
+def _index(options: CrawlOptions, extractor: str) -> tuple[bool, str]:
+    """Open the index as a crawl does, if there is one; none is made."""
+    place = options.store or options.dir
+    try:
+        if isinstance(place, str) or (place and has_sidecar(place)):
+            shape = {name: getattr(options, name) for name in OF_THE_DETECTOR}
+            Detector.open(place, extractor=extractor, **shape).close()
+        elif place:
+            there = next(each for each in (place, *place.absolute().parents) if each.exists())
+            if not (there.is_dir() and os.access(there, os.W_OK)):
+                return False, f"index      cannot be made in {there}: name another directory (NEARDUP_DIR)"
+    except (NearDupError, OSError) as error:
+        return False, f"index      {error}"
+    return True, f"index      {place or 'none is kept: set NEARDUP_DIR to know pages of earlier crawls'}"
 
 
 def _name(component: object) -> str:
@@ -107,6 +125,5 @@ def settings_of_visit(settings: BaseSettings) -> Settings:
     changed.setdict(settings.copy_to_dict(), priority="project")
     folder = CrawlOptions.from_settings(settings).dir
     index = folder and str(folder.absolute())
-    own: dict[str, Any] = {"JOBDIR": None, "NEARDUP_DIR": index, "NEARDUP_RESET": False, "FEEDS": {}}
-    changed.setdict(own, priority="cmdline")
+    changed.setdict({"JOBDIR": None, "NEARDUP_DIR": index, "NEARDUP_RESET": False, "FEEDS": {}}, "cmdline")
     return changed

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -127,6 +129,17 @@ def test_an_audit_copies_its_sources_without_what_drop_txt_lists(name: str, tmp_
             assert urls(tmp_path / "kept" / source.name) == kept
     with pytest.raises(SourceUnavailable, match="written over"):
         audit(sources, tmp_path / "out", kept=tmp_path / "kept")
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), KeyboardInterrupt()])
+def test_what_a_failed_copy_has_filed_is_forgotten(error: Exception, corpus: Path, tmp_path: Path) -> None:
+    rows = [{"url": f"https://new.example/{n}", "text": text(n)} for n in (0, 20, 21)]
+    batch, out = write(tmp_path / "b.jl", rows), tmp_path / "out.jl"
+    with mock.patch.object(Path, "replace", side_effect=error), pytest.raises(type(error)):
+        filter_against(batch, corpus, out, add=True)
+    assert [*tmp_path.glob("out*")] == []
+    filter_against(batch, corpus, out, add=True)
+    assert urls(out) == [row["url"] for row in rows[1:]]
 
 
 def test_mistakes_are_told_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import resource
@@ -41,6 +42,18 @@ def hasty(tmp_path: Path, flaky: Flaky) -> Iterator[LmdbIndex]:
     """An index that commits at once, tries again soon, and keeps few documents for that."""
     with closing(LmdbIndex(tmp_path / "index", HEADER, tuning=HASTY)) as index:
         yield index
+
+
+def test_a_full_disk_keeps_an_index_from_being_opened_and_does_not_kill(tmp_path: Path) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with (
+        mock.patch("os.posix_fallocate", side_effect=full),
+        pytest.raises(IndexUnavailable, match="free space"),
+    ):
+        LmdbIndex(tmp_path, HEADER)
+    with closing(LmdbIndex(tmp_path, HEADER)):
+        lock = (tmp_path / "lock.mdb").stat()
+        assert lock.st_blocks * 512 >= lock.st_size
 
 
 def reader(path: Path) -> None:

@@ -26,11 +26,8 @@ def doctor(tmp_path):
         (ADDONS, 0, "ok add-on     on"),
         (ADDONS + "ADDONS = {}\n", 1, "!! add-on     off: ADDONS in line 2 of the settings overrides line 1"),
         ("", 1, "!! add-on     off: put ADDONS"),
-        (
-            ADDONS + "NEARDUP_POLCY = 'tag'\n",
-            1,
-            "!! settings   There is no setting NEARDUP_POLCY: did you mean",
-        ),
+        (ADDONS + "NEARDUP_POLCY = 'tag'\n", 1, "!! settings   There is no setting NEARDUP_POLCY: did"),
+        (ADDONS + "NEARDUP_DIR = '/dev/null/x'\n", 1, "!! index      cannot be made in /dev/null: name"),
         (ADDONS + "NEARDUP_ENABLED = False\n", 1, "!! settings   NEARDUP_ENABLED switches all off"),
     ],
 )
@@ -46,12 +43,10 @@ def test_a_page_is_judged_and_not_kept(doctor, site, tmp_path):
     for _ in range(2):
         code, lines = doctor(settings, "doctor", "--url", site.article("/a"))
         assert code == 0
-        assert [line.split()[:2] for line in lines[-3:]] == [
-            ["ok", "download"],
-            ["ok", "main"],
-            ["ok", "verdict"],
-        ]
+        assert [" ".join(line.split()[:2]) for line in lines[-3:]] == ["ok download", "ok main", "ok verdict"]
         assert lines[-1].split()[2] == "unique"
+    code, lines = doctor(settings + "NEARDUP_SCHEME = 'minhash'\n", "doctor")
+    assert (code, [line[:26] for line in lines if line[:2] == "!!"]) == (1, ["!! index      The index in"])
     for url in (f"{site.url}/none", "http://127.0.0.1:9/"):
         code, lines = doctor(settings + "RETRY_ENABLED = False\n", "doctor", "--url", url)
         assert (code, lines[-1][:22]) == (1, "!! download   failed: ")

@@ -225,7 +225,7 @@ def read_stories(folder: Path, least: int = 2) -> list[Story]:
             for each in clusters.values()
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigurationError(f"{folder} lacks results ({error!r}): run the audit again.") from error
+        raise ConfigurationError(f"No whole audit in {folder} ({error}): run the audit again.") from error
     found = [story for story in found if len(story["sources"]) >= least]
     return sorted(found, key=lambda story: (-len(story["sources"]), -len(story["copies"]), story["cluster"]))
 

@@ -230,8 +230,11 @@ def require_copyable(source: Input) -> None:
 def copy_without(source: Input, out: Path, places: Collection[str]) -> None:
     """Copy *source* to *out* without the records at *places*. The copy appears once it is complete."""
     part = out.with_name(f"{out.stem}.part{out.suffix}")
-    _COPIERS[source.kind](Path(source.name), part, places)
-    part.replace(out)
+    try:
+        _COPIERS[source.kind](Path(source.name), part, places)
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _copy_lines(path: Path, out: Path, places: Collection[str]) -> None:

@@ -42,7 +42,7 @@ _REMEDIES: dict[str, set[object]] = {
     "change its permissions, or use another directory (NEARDUP_DIR)": {
         errno.EACCES, errno.EPERM, errno.EROFS, lmdb.ReadonlyError,
     },
-    "name a directory (NEARDUP_DIR)": {errno.EEXIST, errno.ENOTDIR},
+    "name a directory that can be made (NEARDUP_DIR)": {errno.EEXIST, errno.ENOTDIR, errno.ENOENT},
     "raise the limit on open files (ulimit -n)": {errno.EMFILE, errno.ENFILE},
     "stop some of the processes that use it": {lmdb.ReadersFullError},
     "let processes in different containers share a PID namespace, or each have its own index": {
@@ -117,6 +117,14 @@ def check_data_file(data: Path) -> None:
             return
         if head == before:
             raise corrupted(data, problem)
+
+
+def reserve(lock: Path, size: int) -> None:
+    """Give a new file *lock* its *size* bytes: LMDB maps it, which kills Python if the disk is full."""
+    # One that is in use is let be: to close it would end the locks that this process has on it.
+    if hasattr(os, "posix_fallocate") and not (lock.exists() and lock.stat().st_size):
+        with lock.open("ab") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
 
 
 def _problem(head: bytes, size: int) -> str | None:

@@ -19,7 +19,7 @@ import lmdb
 
 from scrapy_neardup.errors import IndexUnavailable
 
-from .directory import DATA, check_data_file, check_directory, translated
+from .directory import DATA, LOCK, check_data_file, check_directory, reserve, translated
 
 Result = TypeVar("Result")
 
@@ -107,6 +107,7 @@ class Environment:
                 if path is not None:
                     check_directory(path)
                     check_data_file(path / DATA)
+                reserve(self.path / LOCK, (MAX_READERS + 2) * 64)
                 self._open()
         finally:
             if self.scratch:
