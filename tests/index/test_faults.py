@@ -45,11 +45,8 @@ def hasty(tmp_path: Path, flaky: Flaky) -> Iterator[LmdbIndex]:
 
 
 def test_a_full_disk_keeps_an_index_from_being_opened_and_does_not_kill(tmp_path: Path) -> None:
-    full = OSError(errno.ENOSPC, "No space left on device")
-    with (
-        mock.patch("os.posix_fallocate", side_effect=full),
-        pytest.raises(IndexUnavailable, match="free space"),
-    ):
+    full = mock.patch("os.posix_fallocate", side_effect=OSError(errno.ENOSPC, "No space left on device"))
+    with full, pytest.raises(IndexUnavailable, match="free space"):
         LmdbIndex(tmp_path, HEADER)
     with closing(LmdbIndex(tmp_path, HEADER)):
         lock = (tmp_path / "lock.mdb").stat()
