@@ -27,7 +27,7 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.integer]) -> NDArray[n
     return numbers
 
 
-def text_places(texts: Sequence[str] | Sequence[bytes]) -> NDArray[np.int64]:
+def text_places(texts: Sequence[Any]) -> NDArray[np.int64]:
     """Return the place of each text among all different ones, sorted; int64[n]."""
-    numbers = {text: place for place, text in enumerate(sorted({*texts}))}
+    numbers = {text: place for place, text in enumerate(sorted(dict.fromkeys(texts)))}
     return np.array([numbers[text] for text in texts], np.int64)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import translate
 from functools import lru_cache
-from itertools import islice, takewhile
-from operator import not_
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urldefrag
 
@@ -117,7 +116,7 @@ def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> Flags:
     """Tell which pages have items unlike those of a better page of their site and cluster; bool[n]."""
     notes, sites = judge.documents.notes, judge.documents.records["site"]
     found = np.zeros(len(leaders), bool)
-    rows = np.flatnonzero(np.array([bool(note) for note in notes], bool))
+    rows = np.flatnonzero((np.bincount(leaders) > 1)[leaders] & np.array([*map(bool, notes)], bool))
     rows = rows[np.lexsort((ranks[rows], sites[rows], leaders[rows]))]
     new = begins(leaders[rows]) | begins(sites[rows])
     for own in np.split(rows, np.flatnonzero(new)[1:]) if len(rows) else ():
@@ -149,7 +148,7 @@ def clashing_notes(notes: Iterable[bytes]) -> Iterator[int]:
 def _spread(crawl: Crawl, leaders: Rows) -> Flags:
     """Tell which pages are of a short text that is met on many sites, or of a wall that is met twice."""
     sites = crawl.documents.records["site"].astype(np.int64)
-    short = (crawl.tokens <= LONGEST_ON_SITES) & (sites != UNKNOWN)
+    short = (crawl.documents.records["tokens"] <= LONGEST_ON_SITES) & (sites != UNKNOWN)
     pairs = np.unique(np.stack((leaders[short], sites[short]), axis=1), axis=0)
     many = np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES
     urls = crawl.documents.keys[URL]
@@ -164,7 +163,7 @@ def _pages_table(
     pages["url"], pages["title"], pages["declared"] = crawl.urls, crawl.titles, crawl.declared
     pages["noindex"], pages["alternates"] = crawl.noindex, crawl.alternates
     pages["rank"], pages["canonical"] = ranks, leaders
-    pages["tokens"], pages["fetched"] = crawl.tokens, crawl.fetched
+    pages["tokens"], pages["fetched"] = crawl.documents.records["tokens"], crawl.fetched
     pages["distance"], pages["similarity"], pages["cluster"] = NO_DISTANCE, np.nan, -1
     pages["verdict"] = "unique"
     alone = np.bincount(leaders, minlength=len(crawl))[leaders] == 1
@@ -180,13 +179,14 @@ def _pages_table(
     kinds = [(filed[members] == filed[kept]).astype(bool), found.exact, _parts(judge, members, kept, found)]
     pages["verdict"][members] = np.select(kinds, ["revisit", "exact", "part"], "near")
     sites, names = crawl.documents.records["site"], crawl.names
-    for row, leader in zip(members.tolist(), kept.tolist(), strict=True):
+    says = crawl.noindex | np.array([*map(bool, map(max, crawl.declared, crawl.alternates))], bool)
+    for row in members[says[members] | says[kept]].tolist():
         pages["handled"][row] = _handled(pages, filed, row)
-        if names is not None and sites[row] == sites[leader]:
-            # Of pages with equal texts each must have a word that the other lacks.
-            exact = pages["verdict"][row] == "exact"
-            other = names.differ(row, leader) if exact else not names.are_equal(row, leader)
-            pages["renamed"][row] = other
+    for row in members[sites[members] == sites[kept]].tolist() if names else ():
+        assert names is not None
+        leader, exact = int(leaders[row]), pages["verdict"][row] == "exact"
+        # Of pages with equal texts each must have a word that the other lacks.
+        pages["renamed"][row] = names.differ(row, leader) if exact else not names.are_equal(row, leader)
     return pages
 
 
@@ -358,7 +358,7 @@ def order_of(
     decoded = [unquote(url) for url in urls]
     lengths = np.array([*map(len, decoded)], np.int64)
     # By the canonical URL that pages name: those that are named, or name themselves; no others' last.
-    own, named = ([urldefrag(url).url for url in column] for column in (urls, crawl.declared))
+    own, named = ([urldefrag(u).url if "#" in u else u for u in each] for each in (urls, crawl.declared))
     targets = {*zip(stories.tolist(), named, strict=True)}
     declared = [
         0 if by == url or (not by and (story, url) in targets) else 1 + bool(by)
@@ -372,8 +372,8 @@ def order_of(
     # A hash of the text orders pages that are equal in all else, even in their URL.
     return {
         "noindex": crawl.noindex,
-        "urls": _places((test.match(url) for test in tests) for url in urls),
-        "hosts": _places((f".{host_of(url)}".endswith(end) for end in ends) for url in urls),
+        "urls": _places(len(urls), ([bool(test.match(url)) for url in urls] for test in tests)),
+        "hosts": _places(len(urls), ([f".{host_of(url)}".endswith(end) for url in urls] for end in ends)),
         "unknown": sites == UNKNOWN,
         "of_other": most((other != UNKNOWN) & (other != sites)),
         "first": -most(-earliest),
@@ -383,7 +383,7 @@ def order_of(
         "least_url": [urls[row] for row in first.tolist()],
         "https": np.array([url.strip()[:6].lower() != "https:" for url in urls], bool),
         "declared": np.array(declared, np.int64),
-        "longest": -crawl.tokens.astype(np.int64),
+        "longest": -crawl.documents.records["tokens"].astype(np.int64),
         "earliest": earliest,
         "length": lengths,
         "decoded": decoded,
@@ -392,9 +392,10 @@ def order_of(
     }
 
 
-def _places(found: Iterable[Iterable[object]]) -> NDArray[np.int64]:
-    """Return the place of the first that holds of each, or else how many there are."""
-    return np.array([len([*takewhile(not_, each)]) for each in found], np.int64)
+def _places(count: int, found: Iterable[Sequence[bool]]) -> NDArray[np.int64]:
+    """Return the place of the first of *found* that holds of each of *count*, or else how many there are."""
+    none = np.ones(count, bool)
+    return sum((none := none & ~np.array(each, bool) for each in found), np.zeros(count, np.int64))
 
 
 def _spelled(host: str) -> str:

@@ -51,12 +51,6 @@ class Crawl:
     #: What tells the pages of a site apart; None as long as that was not looked for.
     names: Names | None = None
 
-    @property
-    def tokens(self) -> NDArray[np.uint32]:
-        """Length of the main text; uint32[n]."""
-        tokens: NDArray[np.uint32] = self.documents.records["tokens"]
-        return tokens
-
     def __len__(self) -> int:
         return len(self.urls)
 
@@ -106,16 +100,15 @@ def _sorted_crawl(
     columns: SimpleNamespace, rows: list[int], contents: NDArray[np.int64], settings: AuditOptions
 ) -> Crawl:
     """Return the crawl of pages: *rows* of the store; *contents* says which rows their contents are in."""
-    times = np.nan_to_num(columns.fetched, nan=np.inf).tolist()
-    exact, digests = columns.keys[:, DIGEST].tolist(), columns.record["digest"].tolist()
-    fingerprints, noindex = columns.record["fingerprint"].tolist(), columns.noindex.tolist()
+    times, often = np.nan_to_num(columns.fetched, nan=np.inf).tolist(), Counter(columns.url)
 
     def key(row: int) -> tuple[object, ...]:
-        own = int(contents[row])
-        return (
-            columns.url[row], exact[own], digests[own], fingerprints[own], times[row], columns.title[own],
-            columns.declared[own], noindex[own], columns.alternates[own], columns.record[own].tobytes(),
-            columns.note[own],
+        own, url = int(contents[row]), columns.url[row]
+        record = columns.record[own]
+        return (url,) if often[url] == 1 else (
+            url, columns.keys[own, DIGEST], record["digest"], record["fingerprint"], times[row],
+            columns.title[own], columns.declared[own], columns.noindex[own], columns.alternates[own],
+            record.tobytes(), columns.note[own],
         )  # fmt: skip
 
     order = np.array(sorted(rows, key=key), np.int64)

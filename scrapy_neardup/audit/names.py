@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 from scrapy_neardup.matching.sites import split_url
 
@@ -14,13 +15,13 @@ TITLES = 15
 #: A word, or several that dots or colons make one name of: ``package.module.Class``, ``3.7.1``.
 _WORD = re.compile(r"\w+(?:[.:]+\w+)*")
 #: Parts of a path that name a release: numbers, perhaps after a v; and words for the newest or the next one.
-_RELEASE = re.compile(r"v?\d{1,9}(?:[._]\d{1,9}){0,5}(?:[._]x)?")
-_STANDING = frozenset(("stable", "latest", "current", "dev", "main", "master", "nightly"))
+_RELEASE = re.compile(
+    r"(?<![^/])(v?\d{1,9}(?:[._]\d{1,9}){0,5}(?:[._]x)?|stable|latest|current|dev|main|master|nightly)(?![^/])"
+)
 #: It may be that of a date.
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 Words = frozenset[str]
-_Group = TypeVar("_Group", bound=Hashable)
 _NONE: Words = frozenset()
 
 
@@ -85,18 +86,16 @@ def name_pages(
     return names, instead
 
 
-def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Words]:
+def _common(groups: Sequence[Any], titles: Iterable[str]) -> dict[Any, Words]:
     """Return the words that stand in more than half of the different titles of each group."""
-    different: dict[_Group, set[str]] = defaultdict(set)
+    different: dict[Any, set[str]] = defaultdict(set)
     for group, title in zip(groups, titles, strict=True):
         if title:
             different[group].add(title)
     found = {}
     for group, each in different.items():
         if len(each) >= TITLES:
-            counts = Counter[str]()
-            for title in each:
-                counts.update(all_words(title))
+            counts = Counter(chain.from_iterable(map(all_words, each)))
             found[group] = frozenset(word for word, count in counts.items() if 2 * count > len(each))
     return found
 
@@ -111,12 +110,10 @@ def place_of(url: str) -> tuple[str, str]:
 
     Both are "" if it names none. The URL is "" also for the page of the release itself.
     """
-    parts = split_url(url).path.lower().split("/")
-    for number, part in enumerate(parts, 1):
-        if part in _STANDING or _RELEASE.fullmatch(part):
-            if _YEAR.fullmatch(part):
-                break
-            folder = "/".join(parts[:number])
-            start, _, end = url.lower().partition(folder + "/")
-            return folder, f"{start}{folder.rpartition('/')[0]}//{end}" if end else ""
-    return "", ""
+    path = split_url(url).path.lower()
+    release = _RELEASE.search(path)
+    if not release or _YEAR.fullmatch(release[1]):
+        return "", ""
+    folder = path[: release.end()]
+    start, _, end = url.lower().partition(folder + "/")
+    return folder, f"{start}{folder.rpartition('/')[0]}//{end}" if end else ""

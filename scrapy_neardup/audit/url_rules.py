@@ -119,21 +119,24 @@ def read_pages(folder: Path) -> list[dict[str, Any]]:
 
 def find_rules(rows: Iterable[Mapping[str, Any]], least: float = LEAST_PRECISION) -> Iterator[Rule]:
     """Yield the rules, each of at least so much `precision`, for rows of ``pages.jsonl``, in their order."""
-    for pages in by_site(rows).values():
+    for pages in by_site(rows, least).values():
         yield from _of_site(pages, least)
 
 
-def by_site(rows: Iterable[Mapping[str, Any]]) -> dict[int, Pages]:
-    """Return the pages of each site that have a URL."""
+def by_site(rows: Iterable[Mapping[str, Any]], least: float = 0) -> dict[int, Pages]:
+    """Return the pages of each site that have a URL, and that may have rules of *least* precision."""
     rows = [row for row in rows if row["url"].startswith(("http://", "https://"))]
-    grouped = (row for row in rows if row["cluster"] is not None)
-    titles = {row["url"]: {*_TITLE.findall((row["title"] or "").lower())} for row in grouped}
+    titles = {row["url"]: (row["title"] or "").lower() for row in rows if row["cluster"] is not None}
+    every: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        every[site_key(row["url"])].append(row)
+    some = (each for each in every.values() if (most := _trials(each)) >= least * (most + _Z2))
     sites: dict[int, Pages] = defaultdict(dict)
-    for number, row in enumerate(rows):
+    for number, row in enumerate(chain.from_iterable(some)):
         url, content = row["url"], None
         says = row["declared"] and (row["declared"], row["title"], row["tokens"])
         if row["verdict"] != "wall" and (says or row["verdict"] != "too_short"):
-            mine, kept = titles.get(url, set()), titles.get(row["canonical"], set())
+            mine, kept = ({*_TITLE.findall(titles.get(each, ""))} for each in (url, row["canonical"]))
             # A part says less, and what has another name is another page.
             other = row["cluster"] is None or row["verdict"] == "part" or not (mine <= kept or kept <= mine)
             content = -1 - number if other else row["cluster"]
@@ -142,6 +145,13 @@ def by_site(rows: Iterable[Mapping[str, Any]]) -> dict[int, Pages]:
         again = key in pages and differ([pages[key], page])
         pages[key] = page._replace(content=None) if again else page
     return sites
+
+
+def _trials(rows: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many pages of a site an edit can be for: what `_possible` yields one for at the most."""
+    same = Counter(row["cluster"] for row in rows if row["cluster"] is not None)
+    same.update((row["declared"], row["title"], row["tokens"]) for row in rows if row["declared"])
+    return max(sum("=" in row["url"] for row in rows), sum(count // 2 for count in same.values()))
 
 
 def differ(pages: Sequence[_Page]) -> bool:

@@ -132,10 +132,10 @@ def audit(
 def _here(sources: Sequence[str], out: Path, options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Run the audit of *sources*; return its summary, and what to say besides."""
     from scrapy_neardup.audit import audit as run
-    from scrapy_neardup.audit.output.files import dropped, summarise
+    from scrapy_neardup.audit.output.files import summarise
 
     with output.watching() as watch, run(sources, out, watch=watch, **options) as found:
-        facts, to_remove = summarise(found), len(dropped(found))
+        facts, to_remove = summarise(found), (out / "drop.txt").read_bytes().count(b"\n")
     hints = [_NO_URLS] if [each["host"] for each in facts["hosts"]] == [""] else []
     if found.problems:
         hints += [", ".join(each) for each in found.problems[:_PROBLEMS]]

@@ -139,7 +139,7 @@ def compare(table: pa.Table, settings: AuditOptions) -> pa.RecordBatch:
     table = table.sort_by("row")
     pages, clusters, pairs = cluster(crawl_of(table, settings), settings, lambda done: None)
     found = shown(table, pages, clusters, settings)
-    found += [pair | {"row": row} for row, pair in enumerate(files.pairs_of(pages, pairs))]
+    found += [pair | {"row": row} for row, pair in enumerate(files.rows_of(files.pair_columns(pages, pairs)))]
     return pa.RecordBatch.from_pylist(found, schema_of(TOGETHER))
 
 
@@ -161,7 +161,8 @@ def shown(
     table: pa.Table, pages: NDArray[Any], clusters: NDArray[Any], settings: AuditOptions
 ) -> list[dict[str, Any]]:
     """Return the rows of `GROUPED` for the pages in *table*."""
-    rows, ids, found = numbers(table, "row"), numbers(table, "id"), [*files.pages_of(pages, clusters)]
+    rows, ids = numbers(table, "row"), numbers(table, "id")
+    found = [*files.rows_of(files.page_columns(pages, clusters))]
     columns = {"row": rows, "id": ids, "rank": pages["rank"], "drop": files.repeating(pages, settings)}
     columns |= {"leader": rows[pages["canonical"]], "kept": ids[pages["canonical"]]}
     for page, *others in zip(found, *(each.tolist() for each in columns.values()), strict=True):
@@ -171,6 +172,6 @@ def shown(
         page["drop"] = page["drop"] and files.is_plain(page["name"])
         page["series"] = files.only_numbers_differ(page["url"], page["canonical"] or "")
     places = clusters["canonical"].tolist()
-    for place, led in zip(places, files.clusters_of(pages, clusters), strict=True):
+    for place, led in zip(places, files.rows_of(files.cluster_columns(pages, clusters)), strict=True):
         found[place] |= led
     return found

@@ -29,7 +29,7 @@ from scrapy_neardup.audit.url_rules import LEAST_PRECISION, find_rules
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import split_url
 
-from .files import clusters_of, is_url, pages_of, replacing, settings_of, summarise
+from .files import cluster_columns, is_url, page_columns, replacing, rows_of, settings_of, summarise
 
 SCRIPTS = ("dom", "unpack", "diff", "comparison", "clusters")
 #: Characters kept of a title, of a text, and of what stands in a cell.
@@ -101,7 +101,7 @@ def _facts(audit: Audit) -> dict[str, Any]:
     verdicts, pages = facts["verdicts"], facts["pages"]
     repeats = verdicts["exact"] + verdicts["near"]
     least = LEAST if len(audit.pages) < MANY else LEAST_PRECISION
-    rules = [*find_rules(pages_of(audit.pages, audit.clusters), least)]
+    rules = [*find_rules(rows_of(page_columns(audit.pages, audit.clusters)), least)]
     rules.sort(key=lambda rule: rule.support - rule.urls)
     usual = settings_of(AuditOptions(seed=0)) | {"seed": None}
     settings = {name: _said(value) for name, value in facts["settings"].items() if value != usual[name]}
@@ -151,15 +151,14 @@ def _share(part: int, whole: int) -> str:
 def _listed(audit: Audit, rows: NDArray[np.int64]) -> Iterator[list[Any]]:
     """Yield what the report has of each page in *rows*; of a canonical page what its cluster has, too."""
     pages, clusters = audit.pages, audit.clusters
-    hosts = [cluster["hosts"] for cluster in clusters_of(pages, clusters)]
-    for row, page in zip(rows.tolist(), pages_of(pages, clusters, rows), strict=True):
-        fetched, label = page["fetched"], page["cluster"]
-        page["title"] = page["title"][:LONGEST_TITLE]
-        listed = [page[name] for name in ("url", "title", "verdict", "distance", "similarity", "tokens")]
-        listed.append(int(fetched) if fetched is not None and 0 <= fetched < LAST_SECOND else None)
-        if pages["canonical"][row] == row:
-            listed += [*clusters[label][["size", "near", "exact", "part"]].tolist(), hosts[label]]
-        yield listed
+    of_cluster = cluster_columns(pages, clusters)
+    led = [*zip(*(of_cluster[name] for name in ("size", "near", "exact", "part", "hosts")), strict=True)]
+    columns, leads = page_columns(pages, clusters, rows), (pages["canonical"][rows] == rows).tolist()
+    names = ("cluster", "fetched", "url", "title", "verdict", "distance", "similarity", "tokens")
+    for lead, row in zip(leads, zip(*(columns[name] for name in names), strict=True), strict=True):
+        label, fetched, url, title, *others = row
+        time = int(fetched) if fetched is not None and 0 <= fetched < LAST_SECOND else None
+        yield [url, title[:LONGEST_TITLE], *others, time, *(led[label] if lead else ())]
 
 
 def _left_out(audit: Audit, rows: NDArray[np.int64]) -> dict[str, int] | None:
