@@ -125,10 +125,10 @@ def ranks_of(
     columns = list(zip(*full, strict=True)) or [()] * 6
     keys = {DIGEST: np.array(columns[4], np.uint64)}
     records = {"site": np.array([site_key(url) for url in columns[0]], np.uint32)}
+    records["tokens"] = np.array(columns[2], np.int64)
     crawl: Any = SimpleNamespace(
-        urls=columns[0], declared=columns[1], tokens=np.array(columns[2], np.int64),
-        fetched=np.array(columns[3], np.float64), noindex=np.array(columns[5], bool),
-        documents=SimpleNamespace(keys=keys, records=records),
+        urls=columns[0], declared=columns[1], fetched=np.array(columns[3], np.float64),
+        noindex=np.array(columns[5], bool), documents=SimpleNamespace(keys=keys, records=records),
     )  # fmt: skip
     return canonical_ranks(crawl, np.zeros(len(full), np.int64) + stories, *preferred)
 
