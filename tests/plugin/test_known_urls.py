@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.output.files import pages_of
+from scrapy_neardup.audit.output.files import page_columns, rows_of
 from scrapy_neardup.audit.url_rules import find_rules
 from scrapy_neardup.plugin.budget import KnownUrls
 from scrapy_neardup.plugin.settings import read_rules
@@ -71,7 +71,7 @@ async def test_rules_of_one_crawl_save_the_requests_of_the_next(crawl, site, sho
     feed = tmp_path / "items.jsonl"
     feed.write_text("".join(json.dumps(item) + "\n" for item in first.items))
     with audit([feed], text_field="text") as found:
-        rules = [rule.facts() for rule in find_rules(pages_of(found.pages, found.clusters))]
+        rules = [rule.facts() for rule in find_rules(rows_of(page_columns(found.pages, found.clusters)))]
     assert sorted(rule["why"]["what"] for rule in rules) == ["without from", "without print, but p"]
     path = tmp_path / "rules.json"
     path.write_text(json.dumps(rules))

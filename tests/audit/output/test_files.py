@@ -99,11 +99,15 @@ def test_a_full_disk_leaves_the_older_file(tmp_path: Path, monkeypatch: pytest.M
     with audit(path, tmp_path / "out"):
         before = (tmp_path / "out" / "pages.jsonl").read_bytes()
 
-    def full(*found: Any) -> Any:
-        yield {"url": "half"}
+    half = ['{"url": "half"}\n']
+
+    def full(columns: Any) -> str:
+        if half:
+            return half.pop()
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(results, "pages_of", full)
+    monkeypatch.setattr(results, "_ROWS", 1)
+    monkeypatch.setattr(results, "_lines", full)
     with pytest.raises(OSError, match="No space"):
         audit(path, tmp_path / "out")
     assert (tmp_path / "out" / "pages.jsonl").read_bytes() == before
