@@ -88,8 +88,7 @@ class Audit:
 
     def text(self, page: int) -> str | None:
         """Return the main text of a row of `pages`; None if the page has none or its text was not stored."""
-        text = self._store.main_text(int(self._ids[page]))
-        return None if text is None else text.shown
+        return self._store.text(int(self._ids[page]))
 
     @cached_property
     def hosts(self) -> list[dict[str, Any]]:

@@ -43,8 +43,7 @@ def test_texts_are_filed_as_an_index_would_file_them_and_stored_as_they_were() -
     assert (columns.keys[4].any(), columns.url[:4], columns.reason[4]) == (False, urls, "timeout")
     assert np.isnan(columns.fetched).tolist() == [True, False, False, False, False]
     assert columns.title[:4] == [text[:100] for text in texts]
-    kept = map(store.main_text, range(1, 6))
-    assert [text and text.shown for text in kept] == [*texts, None]
+    assert [store.text(number) for number in range(1, 6)] == [*texts, None]
     store.close()
 
 

@@ -60,9 +60,7 @@ def audit_of(
     further |= {
         "skipped": {},
         "boilerplate": (),
-        "_store": SimpleNamespace(
-            main_text=[each and SimpleNamespace(shown=each) for each in texts].__getitem__
-        ),
+        "_store": SimpleNamespace(text=texts.__getitem__),
         "_ids": np.arange(len(urls)),
     }
     return Audit(table, groups, np.zeros(0, PAIRS), AuditOptions(seed=0), **further)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -99,15 +100,9 @@ def test_a_full_disk_leaves_the_older_file(tmp_path: Path, monkeypatch: pytest.M
     with audit(path, tmp_path / "out"):
         before = (tmp_path / "out" / "pages.jsonl").read_bytes()
 
-    half = ['{"url": "half"}\n']
-
-    def full(columns: Any) -> str:
-        if half:
-            return half.pop()
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(results, "_ROWS", 1)
+    full = Mock(side_effect=['{"url": "half"}\n', OSError(28, "No space left on device")])
     monkeypatch.setattr(results, "_lines", full)
+    monkeypatch.setattr(results, "_ROWS", 1)
     with pytest.raises(OSError, match="No space"):
         audit(path, tmp_path / "out")
     assert (tmp_path / "out" / "pages.jsonl").read_bytes() == before

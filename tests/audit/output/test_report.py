@@ -62,7 +62,7 @@ def test_the_size_is_bounded(tmp_path: Path, what: str, monkeypatch: pytest.Monk
     dice, data, path = np.random.default_rng(0), large_crawl(1_000), tmp_path / "report.html"
     if what == "addresses":
         data.pages["url"] = [f"https://a.example/{dice.bytes(200).hex()}" for _ in data.pages]
-    store = SimpleNamespace(main_text=lambda page: SimpleNamespace(shown=dice.bytes(5_000).hex()))
+    store = SimpleNamespace(text=lambda page: dice.bytes(5_000).hex())
     data = dataclasses.replace(data, _store=store)
     monkeypatch.setattr(written, "SIZE", 2_500_000)
     monkeypatch.setattr(written, "TEXTS", 1_500_000)
