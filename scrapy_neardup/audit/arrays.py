@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, AnyStr
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.integer]) -> NDArray[n
     return numbers
 
 
-def text_places(texts: Sequence[Any]) -> NDArray[np.int64]:
+def text_places(texts: Sequence[AnyStr]) -> NDArray[np.int64]:
     """Return the place of each text among all different ones, sorted; int64[n]."""
     numbers = {text: place for place, text in enumerate(sorted(dict.fromkeys(texts)))}
     return np.array([numbers[text] for text in texts], np.int64)

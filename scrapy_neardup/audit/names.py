@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from scrapy_neardup.matching.sites import split_url
 
@@ -22,6 +22,7 @@ _RELEASE = re.compile(
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 Words = frozenset[str]
+_Group = TypeVar("_Group", bound=Hashable)
 _NONE: Words = frozenset()
 
 
@@ -86,9 +87,9 @@ def name_pages(
     return names, instead
 
 
-def _common(groups: Sequence[Any], titles: Iterable[str]) -> dict[Any, Words]:
+def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Words]:
     """Return the words that stand in more than half of the different titles of each group."""
-    different: dict[Any, set[str]] = defaultdict(set)
+    different: dict[_Group, set[str]] = defaultdict(set)
     for group, title in zip(groups, titles, strict=True):
         if title:
             different[group].add(title)
