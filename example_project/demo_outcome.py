@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 DUPLICATE = ("exact", "near")
+#: Passed on as a page of its own, whatever else it is like.
+KEPT = frozenset({"unique", "template", "items_differ", "fuller"})
 #: Tagged under every policy, never dropped.
 TAGGED = ("too_short", "wall", "template")
 
@@ -84,8 +86,8 @@ class Outcomes:
             verdict = self.pages[url].verdict if url in self.pages else None
             if page.expect in (("redirect",), ("not found",)):
                 wrong = verdict is not None
-            elif verdict in ("items_differ", "fuller"):  # kept beside the page whose text it repeats
-                wrong = "unique" not in page.expect
+            elif verdict in KEPT:  # which of them depends on which page was met first
+                wrong = KEPT.isdisjoint(page.expect)
             elif verdict in DUPLICATE:  # which of the two depends on what the extraction leaves of a template
                 wrong = page.expect[0] not in DUPLICATE and verdict not in page.expect
             else:
