@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import ConfigurationError
 from .extraction import ContentArea, Workers, load_extractor
+from .extraction.libraries import SEGMENT
 from .fingerprint import SCHEMES, Features, Scheme
 from .index.tables import LAYOUTS
 
@@ -185,7 +186,8 @@ class DetectionOptions:
     @property
     def extractor_identity(self) -> str:
         """Name, version and options of the extractor, and where on a page it looks."""
-        return self.area.identity(load_extractor(self.extractor).identity)
+        extractor = self.extractor
+        return self.area.identity(SEGMENT if extractor == "segment" else load_extractor(extractor).identity)
 
     def extracting(self, fingerprinter: Fingerprinter | None, **how: Any) -> Workers:
         """Return processes that extract main texts, and sign them with a *fingerprinter*; see `Workers`."""

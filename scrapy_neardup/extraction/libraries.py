@@ -20,6 +20,8 @@ from .base import Extractor
 from .parsing import titles
 
 _IDENTITY = "sentences 4"
+#: The identity of the default, which the process of a crawl need not import.
+SEGMENT = "segment 21"
 
 # All in letters, see `length`. Of all visible text, with its boilerplate, only such paragraphs count.
 _VISIBLE_PARAGRAPH = 100

@@ -20,7 +20,7 @@ from lxml.etree import _Element
 from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length, quoted_lines, stand_in
 
 from .blocks import BESIDE, LISTED, Block, Layout
-from .libraries import divided
+from .libraries import SEGMENT, divided
 from .parsing import parsed, remove_no_text, titles
 
 # All lengths are in letters, see `length`.
@@ -59,7 +59,7 @@ _DETAILS, _COMMENTS = 200, 100
 class Segment:
     """The article as the run of blocks with the greatest score; if there is none, the lines of the page."""
 
-    identity = "segment 21"
+    identity = SEGMENT
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
         root = parsed(html)
@@ -188,7 +188,12 @@ def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[in
             title = number
     found: list[list[tuple[int, int | None]]] = []
     begin = 0
-    for shape, group in itertools.groupby(texts, key=lambda text: _shape(blocks, *text)):
+    # What entries of one list have in common: the elements of their titles and texts.
+    shapes = [
+        () if title is None else (blocks[title].tag, blocks[title].heading, blocks[number].tag)
+        for number, title in texts
+    ]
+    for shape, group in itertools.groupby(shapes):
         end = begin + len([*group])
         if shape and end - begin >= _ENTRIES and _is_apart(blocks, texts, begin, end):
             found.append(texts[begin:end])
@@ -206,14 +211,6 @@ def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[in
     for number in numbers:
         blocks[number].region, blocks[number].within = "around", LISTED
     return numbers
-
-
-def _shape(blocks: Sequence[Block], number: int, title: int | None) -> tuple[str, ...]:
-    """Return what entries of one list have in common: the elements of their titles and texts."""
-    text = blocks[number]
-    if title is None:
-        return ()
-    return (blocks[title].tag, blocks[title].heading, text.tag)
 
 
 def _is_apart(blocks: Sequence[Block], texts: Sequence[tuple[int, int | None]], begin: int, end: int) -> bool:
