@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import pickle
+import socket
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
@@ -97,3 +100,19 @@ class Job:
     keep_text: bool = False
     #: Where on a page the main text is looked for.
     area: ContentArea = field(default_factory=ContentArea)
+
+
+def send(to: socket.socket, what: object, body: bytes = b"") -> bool:
+    """Send an object, pickled, and bytes that are not copied; return whether there was somebody to read them.
+
+    Mostly in one call of the system: in each a thread gives the lock of Python away, and waits for it again.
+    """
+    message = pickle.dumps(what), body
+    try:
+        sent = to.sendmsg(message)
+    except OSError:
+        return False
+    if sent < sum(map(len, message)):
+        with suppress(OSError):  # it ended while reading; its answer, or none, says why
+            to.sendall(b"".join(message)[sent:])
+    return True

@@ -10,21 +10,22 @@ import contextlib
 import gc
 import logging
 import os
+import pickle
 import signal
 import socket
 import sys
 import traceback
 from dataclasses import replace
-from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
+from typing import BinaryIO
 
 from lxml.etree import _Element
 
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.main_text import MainText, length, main_text
 
-from .base import Extraction, Extractor, Job, Page, Reason
+from .base import Extraction, Extractor, Job, Page, Reason, send
 from .decoding import decode, is_binary, is_noise
 from .libraries import load_extractor, visible_text
 from .parsing import (
@@ -68,35 +69,35 @@ def main(name: str) -> None:
             requests.close()
             status = 1
             try:
-                serve(Connection(descriptors[0]), extractor)
+                serve(socket.socket(fileno=descriptors[0]), extractor)
                 status = 0
             finally:
                 os._exit(status)
         os.close(descriptors[0])
 
 
-def serve(connection: Connection, extractor: Extractor) -> None:
+def serve(connection: socket.socket, extractor: Extractor) -> None:
     """Receive a `Job`, then answer each page with its Extraction and whether this worker is about to end."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    with contextlib.suppress(EOFError, OSError):  # the crawl has ended
-        job: Job = connection.recv()
+    with contextlib.suppress(EOFError, OSError), connection.makefile("rb") as asked:  # the crawl has ended
+        job: Job = pickle.load(asked)  # noqa: S301 - of the crawl
         idle = data_size()
         _limit_memory(idle + job.memory)
-        connection.send(os.getpid())
+        send(connection, os.getpid())
         for left in reversed(range(MAX_PAGES)):
-            extraction = _next(connection, extractor, job)
+            extraction = _next(asked, extractor, job)
             # A worker that has grown would fail pages that deserve no blame.
             last = not left or extraction.reason == "memory" or data_size() > idle + job.memory // 2
-            connection.send((extraction, last))
+            send(connection, (extraction, last))
             if last:
                 return
 
 
-def _next(connection: Connection, extractor: Extractor, job: Job) -> Extraction:
+def _next(asked: BinaryIO, extractor: Extractor, job: Job) -> Extraction:
     try:
-        about = connection.recv()
-        page = Page(connection.recv_bytes(), *about)
+        size, *about = pickle.load(asked)  # noqa: S301 - of the crawl
+        page = Page(asked.read(size), *about)
     except MemoryError:
         return Extraction(None, "memory", 0.0)
     signal.setitimer(signal.ITIMER_REAL, job.timeout + ORPHAN_GRACE)  # SIGALRM kills, even inside of C code

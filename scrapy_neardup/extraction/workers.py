@@ -6,24 +6,24 @@ import contextlib
 import json
 import os
 import pickle
-import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 from collections import OrderedDict
 from concurrent.futures import Future
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import perf_counter
+from typing import Any
+from weakref import WeakSet
 
 from scrapy_neardup.arguments import require_number, require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Fingerprinter
 
-from .base import Extraction, Job, Page
+from .base import Extraction, Job, Page, send
 from .parsing import ContentArea
 
 #: Seconds that the server may take to import the extractor.
@@ -53,65 +53,66 @@ class StartError(RuntimeError):
 class Worker:
     """A process that extracts one page at a time. One thread uses it; any thread may kill it."""
 
-    def __init__(self, connection: Connection, job: bytes) -> None:
+    def __init__(self, connection: socket.socket, job: Job) -> None:
         self._connection = connection
-        # Made once: `Connection.poll` makes one for each call, which takes most of its time.
-        self._answers = select.poll()
-        self._answers.register(connection, select.POLLIN)
-        self._lock = Lock()
-        self.pid: int | None
+        self.pid: int | None = None
         try:
-            connection.send_bytes(job)
-            if not connection.poll(START_TIMEOUT):
-                raise TimeoutError
-            self.pid = connection.recv()
+            self._limit(START_TIMEOUT)
+            send(connection, job)
+            self.pid = self._answer()
         except Exception as error:
-            connection.close()
+            self.close()
             raise StartError(repr(error)) from error
 
-    @property
-    def alive(self) -> bool:
-        """Whether it waits for a page. An idle process sends nothing until it ends."""
-        return self.pid is not None and not self._answers.poll(0)
-
-    def extract(self, page: Page, timeout: float) -> Extraction:
-        """Return the extraction; a worker that is too slow is killed, one that died is a ``crash``."""
+    def extract(self, page: Page, timeout: float) -> Extraction | None:
+        """Return the extraction; a worker that is too slow is killed. None if it had ended before."""
         started = perf_counter()
         try:
-            with contextlib.suppress(OSError):  # it ended while reading; its answer, or none, says why
-                self._connection.send((page.url, page.content_type, page.is_text))
-                self._connection.send_bytes(page.body)  # which pickle would copy
-            if not self._answers.poll(1000 * timeout):
-                self.kill()
-                return Extraction(None, "timeout", perf_counter() - started)
-            extraction, last = self._connection.recv()
+            self._limit(timeout)
+            about = len(page.body), page.url, page.content_type, page.is_text
+            if not send(self._connection, about, page.body):
+                self.pid = None
+                return None
+            extraction, last = self._answer()
+        except BlockingIOError:
+            self.kill()
+            return Extraction(None, "timeout", perf_counter() - started)
         except (EOFError, OSError):
-            self._forget()
+            self.pid = None
             return Extraction(None, "crash", perf_counter() - started, detail="the worker process died")
         except Exception as error:  # noqa: BLE001  # such as a lack of memory here; the thread must go on
             self.kill()
             return Extraction(None, "crash", perf_counter() - started, detail=repr(error))
         if last:
-            self._forget()
+            self.pid = None
         return extraction  # type: ignore[no-any-return]
 
+    def _answer(self) -> Any:
+        """Return what the process says. Raises EOFError if it ends, BlockingIOError if it takes too long."""
+        told = b""
+        while more := self._connection.recv(1 << 16):  # which holds any answer without a text
+            told += more
+            with contextlib.suppress(EOFError, pickle.UnpicklingError):  # that was not all of it
+                return pickle.loads(told)  # noqa: S301
+        raise EOFError
+
+    def _limit(self, seconds: float) -> None:
+        """Let each call of the connection take so many *seconds*: the system looks after that by itself."""
+        limit = struct.pack("@ll", *divmod(max(1, int(seconds * 1e6)), 1_000_000))
+        for each in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            self._connection.setsockopt(socket.SOL_SOCKET, each, limit)
+
     def kill(self) -> None:
-        """End the process at once."""
-        with self._lock:
-            if self.pid is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(self.pid, signal.SIGKILL)
-            self.pid = None
+        """End the process at once. The number of one that has ended may be another's by now: it is None."""
+        pid, self.pid = self.pid, None
+        if pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Let the process end, if it has not; only the thread that uses the worker may."""
-        self._forget()
+        self.pid = None
         self._connection.close()
-
-    def _forget(self) -> None:
-        # The number of a process that has ended may be another's by now: never kill it.
-        with self._lock:
-            self.pid = None
 
 
 class ForkServer:
@@ -137,14 +138,14 @@ class ForkServer:
         with self._lock, contextlib.suppress(Exception):
             self._running()
 
-    def fork(self, job: bytes) -> Worker:
-        """Return a worker that is ready for its first page and does a pickled *job*. Raises StartError."""
+    def fork(self, job: Job) -> Worker:
+        """Return a worker that is ready for its first page and does a *job*. Raises StartError."""
         with self._lock:
             if self._closed:
                 raise StartError("closed")
             try:
                 control = self._running()
-                ours, theirs = Pipe()
+                ours, theirs = socket.socketpair()
                 with theirs:
                     socket.send_fds(control, [b"f"], [theirs.fileno()])
                 process = self._process
@@ -218,14 +219,14 @@ class Workers:
             raise ConfigurationError(f"timeout is {timeout}: use seconds above 0.")
         require_whole("memory", memory, 1)
         self._timeout = timeout = min(timeout, LONGEST_SECONDS)
-        self._job = pickle.dumps(Job(fingerprinter, timeout, memory, keep_text, area))
+        self._job = Job(fingerprinter, timeout, memory, keep_text, area)
         self._server = server or ForkServer(extractor)
         self._processes = processes
-        self._tasks: SimpleQueue[tuple[Page, str, Future[Extraction]] | None] = SimpleQueue()
+        self._tasks: SimpleQueue[tuple[Page, object, str, Future[Extraction]] | None] = SimpleQueue()
         self._lock = Lock()  # guards all below
         self._threads: list[Thread] = []
         self._closed = False
-        self._workers: set[Worker] = set()
+        self._workers: WeakSet[Worker] = WeakSet()
         self._results: OrderedDict[object, Extraction] = OrderedDict()  # by the glances of pages
         self._slow: dict[str, float] = {}  # pages of each source, less those forgiven
 
@@ -260,12 +261,13 @@ class Workers:
         except StartError as error:
             future.set_result(_crash(str(error)))
             return future
+        glance = page.glance
         with self._lock:
-            result = self._results.get(page.glance)
+            result = self._results.get(glance)
             if result is not None and result.digest == page.digest:
-                self._results.move_to_end(page.glance)
+                self._results.move_to_end(glance)
             elif not self._closed:
-                self._tasks.put((page, source, future))
+                self._tasks.put((page, glance, source, future))
                 return future
             else:
                 result = _CLOSED
@@ -289,24 +291,26 @@ class Workers:
         """Extract pages until the pool is closed."""
         worker, _ = self._ready(None)
         while (task := self._tasks.get()) is not None:
-            page, source, future = task
-            worker, problem = self._ready(worker)
-            extraction = _crash(problem) if worker is None else self._extract(worker, page, source)
+            page, glance, source, future = task
+            extraction = None
+            while extraction is None:
+                worker, problem = self._ready(worker)
+                extraction = _crash(problem) if worker is None else self._extract(worker, page, source)
             if self._closed and extraction.reason == "crash":  # not the page's doing
                 extraction = _CLOSED
             elif worker is not None:
-                self._keep(page, extraction)
+                self._keep(page, glance, extraction)
             if future.set_running_or_notify_cancel():
                 future.set_result(extraction)
             if worker is None or worker.pid is None:  # while no page waits
                 worker, _ = self._ready(worker)
         if worker is not None:
-            self._discard(worker)
+            worker.close()
 
-    def _extract(self, worker: Worker, page: Page, source: str) -> Extraction:
+    def _extract(self, worker: Worker, page: Page, source: str) -> Extraction | None:
         limit = self._timeout * max(_QUICK, 0.5 ** self._slow.get(source, 0.0))
         extraction = worker.extract(page, limit)
-        if source:
+        if source and extraction is not None:
             quick = min(limit, _QUICK * self._timeout + _PER_MEGABYTE * len(page.body) / 2**20)
             more = extraction.seconds / limit if extraction.seconds >= quick else -_FORGIVEN
             with self._lock:
@@ -316,9 +320,9 @@ class Workers:
     def _ready(self, worker: Worker | None) -> tuple[Worker | None, str]:
         """Return *worker* if it still runs or else a new one, or None and why there is none."""
         if worker is not None:
-            if worker.alive:
+            if worker.pid is not None:
                 return worker, ""
-            self._discard(worker)
+            worker.close()
         try:
             worker = self._server.fork(self._job)
         except StartError as error:
@@ -330,16 +334,11 @@ class Workers:
             worker.kill()
         return worker, ""
 
-    def _discard(self, worker: Worker) -> None:
-        with self._lock:
-            self._workers.discard(worker)
-        worker.close()
-
-    def _keep(self, page: Page, extraction: Extraction) -> None:
+    def _keep(self, page: Page, glance: object, extraction: Extraction) -> None:
         if sum(map(len, extraction.text or ())) <= MAX_CHARACTERS:
             kept = extraction if extraction.digest else extraction._replace(digest=page.digest)
             with self._lock:
-                self._results[page.glance] = kept
+                self._results[glance] = kept
                 if len(self._results) > MAX_RESULTS:
                     self._results.popitem(last=False)
 

@@ -45,8 +45,9 @@ def put(item: Any, field: str, value: Any) -> bool:
 
 def clear_marks(request: Request, response: Response | None = None) -> None:
     """Remove the marks of an earlier page, which redirects, retries and callbacks copy with its meta."""
+    meta = request.meta
     for key in (VERDICT_KEY, MATCH_KEY, REVISIT_KEY, BETTER_KEY, CHANGED_KEY):
-        request.meta.pop(key, None)
+        meta.pop(key, None)
     if response is not None and FLAG in response.flags:
         response.flags.remove(FLAG)
 

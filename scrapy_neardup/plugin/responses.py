@@ -83,15 +83,13 @@ def carries_item(request: Request) -> bool:
     """Whether *request* carries a dict, item, item loader, or list of these, in meta or in arguments."""
     carried = [*request.cb_kwargs.values()]
     carried += [value for key, value in request.meta.items() if not str(key).startswith(_OF_COMPONENTS)]
-    return any(_is_item(value) for value in carried)
+    lists = (each[:_MOST] if isinstance(each, (list, tuple)) else [each] for each in carried)
+    return any(_is_item(each) for some in lists for each in some)
 
 
 def _is_item(value: Any) -> bool:
-    elements = value[:_MOST] if isinstance(value, (list, tuple)) else [value]
-    return any(_is_one(each) for each in elements if not isinstance(each, (str, bytes, int, float)))
-
-
-def _is_one(value: Any) -> bool:
+    if isinstance(value, (str, bytes, int, float)):
+        return False
     from itemloaders import ItemLoader  # which imports much
 
     return fields_of(value) is not None or isinstance(value, ItemLoader)

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import pytest
 
 import scrapy_neardup
 from scrapy_neardup.extraction import Extraction, Page, Workers, load_extractor
+from scrapy_neardup.extraction import workers as extraction_workers
 from scrapy_neardup.extraction.workers import ForkServer
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.helpers.kept_servers import KeptServer
@@ -185,6 +185,8 @@ def test_idle_worker_and_server_may_be_killed(pool: Pool) -> None:
     first, second = (answer(workers, body).reason for body in ("three", "four"))
     assert second is None
     assert first in (None, "crash")  # the end of the server may be noticed with the page in hand
+    os.kill(pids(workers)[0], signal.SIGSTOP)
+    assert answer(workers, b"x" * MB).reason == "timeout"  # though nobody has read it to its end
 
 
 def test_a_server_that_stands_still_is_replaced(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,7 +291,7 @@ def test_a_time_limit_may_be_longer_than_the_system_can_wait(pool: Pool, timeout
     assert [answer(workers, body).reason for body in "ab"] == [None, None]
 
 
-def no_memory(_: Connection) -> None:
+def no_memory(*_: object) -> None:
     raise MemoryError
 
 
@@ -302,14 +304,14 @@ def no_thread(_: threading.Thread) -> None:
     [
         (sys, "executable", None, "could be started"),  # as in some programs that embed Python
         (threading.Thread, "start", no_thread, "can't start new thread"),
-        (Connection, "recv", no_memory, "MemoryError()"),
+        (extraction_workers.pickle, "loads", no_memory, "MemoryError()"),
     ],
 )
 def test_whatever_fails_here_is_answered_and_the_pool_goes_on(
     pool: Pool, monkeypatch: pytest.MonkeyPatch, where: object, name: str, what: object, detail: str
 ) -> None:
     workers = pool(processes=2, server=ForkServer)
-    if where is Connection:  # at once it would be no worker that answers
+    if where is extraction_workers.pickle:  # at once it would be no worker that answers
         assert answer(workers, "a").reason is None
     with monkeypatch.context() as patch:
         patch.setattr(where, name, what)

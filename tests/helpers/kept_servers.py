@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 
+from scrapy_neardup.extraction.base import Job
 from scrapy_neardup.extraction.workers import ForkServer, StartError, Worker
 
 
@@ -14,7 +15,7 @@ class KeptServer(ForkServer):
     def start(self) -> None:
         """Do nothing."""
 
-    def fork(self, job: bytes) -> Worker:
+    def fork(self, job: Job) -> Worker:
         if self._closed:
             raise StartError("closed")
         return _server(self._extractor, tuple(map(str, sys.path))).fork(job)
