@@ -171,7 +171,7 @@ class Event:
     def is_set(self) -> bool:
         return self._happened
 
-    def wait(self, seconds: float) -> bool:
+    def wait(self, seconds: float | None = None) -> bool:
         self._scheduler.point(self.is_set, seconds)
         return self._happened
 

@@ -16,7 +16,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.pending import Lease, LeasedDocument, Leases, Pending, Reservation
 from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Stored
-from scrapy_neardup.index.search import NO_MATCHES, Matches, Met, closest, most_shared, put_together
+from scrapy_neardup.index.search import Matches, Met, closest, most_shared, put_together
 
 from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, compared
 from .opening import open_header
@@ -133,7 +133,7 @@ class RedisIndex:
             else:
                 counts: Counter[int] = Counter()
                 for row in dict.fromkeys(met.query.tolist()):
-                    numbers = {*met.document[met.query == row].tolist()}
+                    numbers = met.document[met.query == row].tolist()
                     if most and len(numbers) > CAP + most:
                         crowded.add((family, wanted[row][1]))
                     if not most or len(numbers) <= most:
@@ -147,7 +147,7 @@ class RedisIndex:
     ) -> tuple[Matches, set[int], list[Seen]]:
         """Read buckets for families, keys, distances; of those of fingerprints the last *most* bytes; 0: all.
 
-        Returns what is met, by position of what was wanted, perhaps twice; and positions read only in part.
+        Returns what is met, by position of what was wanted, and positions read only in part.
         """
         store = self.store
         while True:
@@ -160,11 +160,10 @@ class RedisIndex:
             ]
             parts = {place.bucket: place.part for _, place in probes}
             long = [bucket for bucket in parts if bucket in self._long]
-            short = [bucket for bucket in parts if bucket not in self._long]
-            heads = [
-                head._replace(keys=[*head.keys, *(each for each in short if parts[each] == head.part)])
-                for head in store.everywhere("MGET", b"n", b"g", b"o")
-            ]
+            heads = store.everywhere("MGET", b"n", b"g", b"o")
+            for bucket, part in parts.items():
+                if bucket not in long:
+                    heads[part].keys.append(bucket)
             some = [Call(parts[bucket], "GETRANGE", [bucket], (-most, -1)) for bucket in long]
             answers = store.ask([*heads, *some])
             of_parts = answers[: len(heads)]
@@ -189,11 +188,13 @@ class RedisIndex:
             for part, (of_part, (clock, *_)) in enumerate(zip(known, of_parts, strict=True))
         ]
         cut = {row for (row, _), size in sizes if size == most}
-        return _joined(met), cut, looked
+        return Matches.gather(met), cut, looked
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
         """Return those documents that are there of what lookups have *met*."""
         numbers, shared, crowded, narrowed = put_together(met)
+        if not len(numbers):  # so it is with most
+            return Found(numbers, shared, self.store.layout.none.stored, [], crowded, narrowed)
         known = self.store.fetch(numbers.tolist())
         there = np.array(known.numbers, np.int64)
         shared = shared[:, numbers.searchsorted(there)]
@@ -213,7 +214,7 @@ class RedisIndex:
     def retrieve(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> tuple[Matches, Stored]:
         self._require_open()
         kind, rows = self.header.families[family], self.header.rows[family]
-        matches, stored = [NO_MATCHES], [Stored(np.empty(0, self.header.dtype), [], [])]
+        matches, stored = list[Matches](), [Stored(np.empty(0, self.header.dtype), [], [])]
         for start in range(0, len(keys), BATCH):
             some = keys[start : start + BATCH]
             wanted = [(family, key, distance) for key in some[kind.has(some)].tolist()]
@@ -225,7 +226,7 @@ class RedisIndex:
                 (near,) = (bits <= distance).nonzero()
                 matches.append(Matches(np.full(len(near), start + query), numbers[near], bits[near]))
                 stored.append(known.documents.stored.take(near))
-        return _joined(matches), Stored.concatenate(stored)
+        return Matches.gather(matches), Stored.concatenate(stored)
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
         numbers: list[int] = []
@@ -325,10 +326,6 @@ class RedisIndex:
     def _require_open(self) -> None:
         if self._closing.is_set():
             raise IndexUnavailable("The index is closed: open it again.")
-
-
-def _joined(parts: Sequence[Matches]) -> Matches:
-    return Matches(*map(np.concatenate, zip(NO_MATCHES, *parts, strict=True)))
 
 
 def describe(index: RedisIndex) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.pending import MOST_NOTE
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.index.search import NO_MATCHES, Matches
+from scrapy_neardup.index.tables import NO_KEY
 
 #: Version of this layout, beside the format of the header.
 VERSION = 3
@@ -54,7 +55,7 @@ GONE = b"-"
 _EQUAL_TABLE = 0xFFFF
 #: They are spread by this odd number: those of anchors are the least of many, so all small.
 _SPREAD = 0x9E3779B97F4A7C15
-_ALL = 2**64 - 1
+_ALL, _NO_KEY = 2**64 - 1, int(NO_KEY)
 
 #: What URLs have in common, the most common at the end. Another text would be another layout.
 URL_PARTS = (
@@ -115,15 +116,14 @@ class Layout:
         self._header = header
         self.prefixes = prefixes
         #: No documents: with most pages nothing is met.
-        self._none = Documents(np.empty((header.keys, 0), np.uint64), np.empty(0, header.dtype), [], [])
+        self.none = Documents(np.empty((header.keys, 0), np.uint64), np.empty(0, header.dtype), [], [])
         #: What `places` returns is remembered: where something is filed it has just been looked up.
         self.places = lru_cache(4096)(self._places)
 
     def keys(self, document: Documents) -> list[list[int]]:
         """Return the keys that *document*, one row, has of each family."""
-        parts = zip(self._header.families, self._header.rows, strict=True)
-        keys = [(family, document.keys[rows, 0]) for family, rows in parts]
-        return [of_family[family.has(of_family)].tolist() for family, of_family in keys]
+        keys, parts = document.keys[:, 0].tolist(), zip(self._header.families, self._header.rows, strict=True)
+        return [[key for key in keys[rows] if family.keys == 1 or key != _NO_KEY] for family, rows in parts]
 
     def filed(
         self, document: Documents, generation: Generation, without: Collection[tuple[int, int]] = ()
@@ -132,8 +132,10 @@ class Layout:
 
         *without* are keys under which it is not, each with its family.
         """
-        every = ((family, key) for family, keys in enumerate(self.keys(document)) for key in keys)
-        places = (self.places(*each, 0, generation) for each in every if each not in without)
+        kinds = enumerate(zip(self._header.families, self.keys(document), strict=True))
+        # Most often a lookup within this distance has just asked for these places.
+        every = [(row, key, kind.tables.distance) for row, (kind, keys) in kinds for key in keys]
+        places = (self.places(*each, generation) for each in every if each[:2] not in without)
         return list(dict.fromkeys(place for some in places for place in some))
 
     def _places(self, family: int, key: int, distance: int, generation: Generation) -> tuple[Place, ...]:
@@ -191,7 +193,7 @@ class Layout:
     def unpack(self, values: Sequence[bytes]) -> Documents:
         """Unpack documents. Raises `IndexCorrupted` for a value that is none."""
         if not values:
-            return self._none
+            return self.none
         size = 8 * self._header.keys
         rest = [self._unpack_rest(value[:size], value[size:]) for value in values]
         keys = np.frombuffer(b"".join(value[:size] for value in values), "<u8")

@@ -17,7 +17,7 @@ class Call(NamedTuple):
 
     part: int
     step: str
-    keys: Sequence[bytes]
+    keys: list[bytes]
     arguments: Sequence[bytes | str | int] = ()
 
     @property
@@ -39,8 +39,9 @@ def packed(identity: str, prefixes: Sequence[bytes], calls: Sequence[Call]) -> l
 #: Refuses another index than the one meant. A step is told behind which of all keys and arguments its own
 #: stand, and how many these are.
 _BEGIN = """
+local KEYS, ARGV, call = KEYS, ARGV, redis.call  -- what is local is found sooner
 local prefix, parts, part, step = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), {}
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then
+if call('GET', KEYS[1]) ~= ARGV[1] then
   return redis.error_reply('NEARDUPGONE the index is not there, or another one is')
 end
 
@@ -55,39 +56,39 @@ local function is_there(value, start) return string.sub(value or '', 1, #start) 
 #: value; when its lease ends, the time, and the window, all in milliseconds; the generations and the clock of
 #: the part when it was looked up; its number, 0 if this part is to give it one; one that this has to exceed;
 #: the last 4 bytes of each of the first buckets of the keys, in which it was looked up, and of which those
-#: without any come last; the generation that it is filed in, which the part begins if it is behind; for each
-#: other bucket an entry but for its number. Returns its number, 0 if there are others, -1 if another
-#: generation has begun.
+#: without any come last; how many these buckets are; the generation that it is filed in, which the part
+#: begins if it is behind; for each bucket an entry but for its number, empty if it is not filed there.
+#: Returns its number, 0 if there are others, -1 if another generation has begun.
 _FILE = """
 -- Forget the groups of documents that were all filed before a time.
 local function expire(before)
-  local groups, first = redis.call('ZRANGE', prefix .. 't', 0, 1, 'WITHSCORES'), nil
+  local groups, first = call('ZRANGE', prefix .. 't', 0, 1, 'WITHSCORES'), nil
   -- A group ends when the next one begins.
   while groups[3] and tonumber(groups[4]) < before do
     local group, numbers = prefix .. 'd' .. groups[1], {}
-    for _, nothing in ipairs({'', GONE}) do redis.call('LREM', group, 0, nothing) end
-    redis.call('DECRBY', prefix .. 'count', redis.call('LLEN', group))
-    redis.call('UNLINK', group)
+    for _, nothing in ipairs({'', GONE}) do call('LREM', group, 0, nothing) end
+    call('DECRBY', prefix .. 'count', call('LLEN', group))
+    call('UNLINK', group)
     for slot = 0, 127 do numbers[slot + 1] = text((groups[1] * 128 + slot) * parts + part) end
-    redis.call('ZREM', prefix .. 'p', unpack(numbers))
-    redis.call('ZREM', prefix .. 't', groups[1])
+    call('ZREM', prefix .. 'p', unpack(numbers))
+    call('ZREM', prefix .. 't', groups[1])
     first = groups[3] * 128 * parts
-    groups = redis.call('ZRANGE', prefix .. 't', 0, 1, 'WITHSCORES')
+    groups = call('ZRANGE', prefix .. 't', 0, 1, 'WITHSCORES')
   end
   if not first then return end
-  local known = redis.call('GET', prefix .. 'g')
+  local known = call('GET', prefix .. 'g')
   local second = string.match(known, '^%S+ (%d+)')
   while second and tonumber(second) <= first do
     known = string.match(known, ' (.*)')
     second = string.match(known, '^%S+ (%d+)')
   end
-  redis.call('MSET', prefix .. 'o', text(first), prefix .. 'g', known)
+  call('MSET', prefix .. 'o', text(first), prefix .. 'g', known)
 end
 
 -- Begin a generation: what this part files from now on is of it.
 local function begin(start, more, last)
-  redis.call('MSET', prefix .. 'n', text(math.max(start - 1, last)),
-    prefix .. 'g', redis.call('GET', prefix .. 'g') .. ' ' .. text(start) .. ':' .. more)
+  call('MSET', prefix .. 'n', text(math.max(start - 1, last)),
+    prefix .. 'g', call('GET', prefix .. 'g') .. ' ' .. text(start) .. ':' .. more)
 end
 
 -- Begin another generation after a number if the last of those that are 'known' has as many documents as its
@@ -103,48 +104,49 @@ local function grow(known, number, count)
   begin(number + 1 + 65536 * math.min(parts - 1, 1), more, number)
 end
 
-function step.file(key, keys, at, args)
+function step.file(key, keys, at)
   local value, ends, now, window, known, since = unpack(ARGV, at + 1, at + 6)
-  local number, after, lasts, start, more = unpack(ARGV, at + 7, at + 11)
-  local state = redis.call('MGET', prefix .. 'n', prefix .. 'g', prefix .. 'w')
-  local last, first = tonumber(state[1]), keys - args + 11
+  local number, after, lasts, looked, start, more = unpack(ARGV, at + 7, at + 12)
+  local state = call('MGET', prefix .. 'n', prefix .. 'g', prefix .. 'w', prefix .. 'count')
+  local last = tonumber(state[1])
   if state[2] ~= known then
     local begun = tonumber(string.match(state[2], '(%d+):%d+$'))
     if begun < tonumber(start) then begin(tonumber(start), more, last) end
     return -1
   end
   if last < tonumber(since) then return 0 end  -- a replica has taken over, and may have others instead
-  for each = 1, last > tonumber(since) and first or 0 do
-    local newest = redis.call('GETRANGE', KEYS[key + each], -4, -1)
+  for each = 1, last > tonumber(since) and tonumber(looked) or 0 do
+    local newest = call('GETRANGE', KEYS[key + each], -4, -1)
     if newest ~= string.sub(lasts, 4 * each - 3, 4 * each) then return 0 end
   end
-  local gives, count = number == '0', 0
+  local gives, count = number == '0', tonumber(state[4] or 0)
   number = tonumber(number)
   if gives then
     number = math.max(last, tonumber(after)) + 1
     number = number + (part - number) % parts
+    count = count + 1
   end
   local place, named = (number - part) / parts, text(number)
   local slot = place % 128
   local group = text((place - slot) / 128)
   local documents, low = prefix .. 'd' .. group, struct.pack('<I4', number % 4294967296)
   -- Documents are kept in lists: these have less room for a length than a server for a key.
-  local filed = gives and redis.call('LLEN', documents) or 0
+  local filed = gives and call('LLEN', documents) or 0
   if filed > slot then error('the documents are not numbered as they are filed') end
-  redis.call('SET', prefix .. 'n', gives and named or text(math.max(last + 1, number)))
+  call('MSET', prefix .. 'n', text(math.max(last + 1, number)), prefix .. 'count', count)
   if window ~= '0' and tonumber(window) < tonumber(state[3] or math.huge) then
-    redis.call('SET', prefix .. 'w', window)
+    call('SET', prefix .. 'w', window)
   end
   if gives then
-    count = redis.call('INCR', prefix .. 'count')
-    if filed == 0 then redis.call('ZADD', prefix .. 't', 'NX', now, group) end
-    for each = filed + 1, slot do redis.call('RPUSH', documents, '') end
-    redis.call('RPUSH', documents, value)
-    redis.call('ZADD', prefix .. 'p', ends, named)
+    if filed == 0 then call('ZADD', prefix .. 't', 'NX', now, group) end
+    for each = filed + 1, slot do call('RPUSH', documents, '') end
+    call('RPUSH', documents, value)
+    call('ZADD', prefix .. 'p', ends, named)
   end
-  for each = 1, args - 11 do
-    redis.call('APPEND', KEYS[key + first + each], ARGV[at + 11 + each] .. low)
-    if window ~= '0' then redis.call('PEXPIRE', KEYS[key + first + each], window) end
+  for each = 1, keys do
+    local bucket, entry = KEYS[key + each], ARGV[at + 12 + each]
+    if entry ~= '' then call('APPEND', bucket, entry .. low) end
+    if entry ~= '' and window ~= '0' then call('PEXPIRE', bucket, window) end
   end
   if gives then
     grow(known, number, count)
@@ -161,12 +163,12 @@ end
 _CONFIRM = """
 function step.confirm(key, keys, at)
   local group, number, slot, start, other = KEYS[key + 1], unpack(ARGV, at + 1, at + 4)
-  local ends = parts > 1 and redis.call('ZSCORE', prefix .. 'p', number)
-  local value = redis.call('LINDEX', group, slot)
+  local ends = parts > 1 and call('ZSCORE', prefix .. 'p', number)
+  local value = call('LINDEX', group, slot)
   if ends == '-1' or value == GONE then return 1 end
   if ends == '0' or not is_there(value, start) then return 0 end
-  redis.call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
-  if other ~= '' then redis.call('LSET', group, slot, other) end
+  call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
+  if other ~= '' then call('LSET', group, slot, other) end
   return 1
 end
 """
@@ -177,19 +179,19 @@ end
 #: part's document out of the buckets, which are its keys.
 _REMOVE = """
 local function take_out(bucket, entry)
-  local old = redis.call('GET', bucket)
+  local old = call('GET', bucket)
   local start = old and string.find(old, entry, 1, true)
   while start and (start - 1) % #entry ~= 0 do start = string.find(old, entry, start + 1, true) end
   if not start then return end
   local new = string.sub(old, 1, start - 1) .. string.sub(old, start + #entry)
-  if new == '' then redis.call('DEL', bucket) else redis.call('SET', bucket, new, 'KEEPTTL') end
+  if new == '' then call('DEL', bucket) else call('SET', bucket, new, 'KEEPTTL') end
 end
 
 -- Have a lease last longer, but not of what is being removed.
 function step.renew(key, keys, at)
   local ends, number = unpack(ARGV, at + 1, at + 2)
-  if tonumber(redis.call('ZSCORE', prefix .. 'p', number) or 0) > 0 then
-    redis.call('ZADD', prefix .. 'p', ends, number)
+  if tonumber(call('ZSCORE', prefix .. 'p', number) or 0) > 0 then
+    call('ZADD', prefix .. 'p', ends, number)
   end
   return 1
 end
@@ -201,17 +203,17 @@ end
 
 function step.remove(key, keys, at)
   local group, number, slot, start, now, lapses = KEYS[key + 1], unpack(ARGV, at + 1, at + 5)
-  if not is_there(redis.call('LINDEX', group, slot), start) then return 0 end
-  local ends = redis.call('ZSCORE', prefix .. 'p', number)
+  if not is_there(call('LINDEX', group, slot), start) then return 0 end
+  local ends = call('ZSCORE', prefix .. 'p', number)
   if now ~= '0' and (not ends or tonumber(ends) > tonumber(now)) then return 0 end
   local confirmed = not ends or ends == '-1'
-  redis.call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
+  call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
   if lapses == '1' then
-    redis.call('ZADD', prefix .. 'p', confirmed and -1 or 0, number)
+    call('ZADD', prefix .. 'p', confirmed and -1 or 0, number)
     return 1
   end
-  redis.call('LSET', group, slot, confirmed and GONE or '')
-  redis.call('DECR', prefix .. 'count')
+  call('LSET', group, slot, confirmed and GONE or '')
+  call('DECR', prefix .. 'count')
   for each = 1, keys - 1 do take_out(KEYS[key + 1 + each], ARGV[at + 5 + each]) end
   return 1
 end
@@ -222,7 +224,7 @@ _END = """
 local answers, key, at = {}, 1, 4
 while at < #ARGV do
   local name, keys, args = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local done, answer = pcall(step[name], key, keys, at + 3, args)
+  local done, answer = pcall(step[name], key, keys, at + 3)
   if not done and type(answer) ~= 'table' then answer = redis.error_reply(tostring(answer)) end
   answers[#answers + 1] = answer
   key, at = key + keys, at + 3 + args

@@ -223,9 +223,12 @@ class Server:
         answers: list[Any] = [None] * len(commands)
         rows = [*range(len(commands))]
         for _ in range(3):
+            clients = {
+                prefix: self._client(prefix) for prefix in dict.fromkeys(commands[row][0] for row in rows)
+            }
             nodes: dict[redis.Redis, list[int]] = {}
             for row in rows:
-                nodes.setdefault(self._client(commands[row][0]), []).append(row)
+                nodes.setdefault(clients[commands[row][0]], []).append(row)
             asked = [(client, [commands[row][1] for row in mine]) for client, mine in nodes.items()]
             got = map(self._pipelined, asked) if len(asked) == 1 else self._pool.map(self._pipelined, asked)
             for mine, of_node in zip(nodes.values(), got, strict=True):

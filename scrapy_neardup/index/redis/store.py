@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import deque
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from scrapy_neardup.errors import IndexMismatch, IndexUnavailable
@@ -88,7 +86,16 @@ class Seen(NamedTuple):
     generations: bytes
     clock: int = 0
     #: The last 4 bytes of the buckets where others may file what would be met, the empty ones at the end.
-    buckets: Mapping[bytes, bytes] = MappingProxyType({})
+    buckets: Mapping[bytes, bytes] = {}
+
+
+class Asked(NamedTuple):
+    """What a thread asks for; without calls, that all is written that was settled."""
+
+    calls: Sequence[Call]
+    answers: list[Any]
+    #: Set once the answers are there, or it has the turn.
+    told: threading.Event
 
 
 @lru_cache(16)
@@ -109,10 +116,10 @@ class Store:
         self.prefixes = prefixes
         self.layout = Layout(header, prefixes)
         self._window = round(window * 1000)
-        #: Held for a moment, and held by the thread that makes calls.
-        self._lock, self._turn = threading.Lock(), threading.Lock()
-        #: What threads ask for, each with a list for the answers.
-        self._waiting: deque[tuple[Sequence[Call], list[Any]]] = deque()
+        self._lock = threading.Lock()
+        #: What threads ask for, and what the one asks for that makes calls: it has the turn.
+        self._waiting: list[Asked] = []
+        self._turn: Asked | None = None
         #: What was confirmed or released and is not yet written.
         self.settled: list[Write] = []
         #: Milliseconds that the server's clock is ahead of `time.monotonic`, and when it is asked again.
@@ -148,28 +155,52 @@ class Store:
         return [each.result for each in writes]
 
     def ask(self, calls: Sequence[Call]) -> list[Any]:
-        """Make *calls*, and return their answers: whoever has the turn asks for all who wait."""
-        if not calls:
-            return []
-        mine: list[Any] = []
-        self._waiting.append((calls, mine))
-        with self._turn:
-            while not mine:
-                # What goes takes several rounds in several parts, and is gone before others are asked for.
-                many = len(self.prefixes) > 1
-                while len(self.settled) > STEPS or (many and not all(each.number for each in self.settled)):
-                    if self._round(())[1]:
-                        break
-                every: list[tuple[Sequence[Call], list[Any]]] = []
-                while self._waiting and sum(not call.reads for some, _ in every for call in some) < STEPS:
-                    every.append(self._waiting.popleft())
-                answers = iter(self._round([call for some, _ in every for call in some])[0])
-                for some, got in every:
-                    got += islice(answers, len(some))
-        for answer in mine:
+        """Make *calls*, and return their answers."""
+        answers = self._asked(calls) if calls else []
+        for answer in answers:
             if isinstance(answer, Exception):
                 raise answer
-        return mine
+        return answers
+
+    def _asked(self, calls: Sequence[Call]) -> list[Any]:
+        """Return the answers to *calls*, or errors: whoever has the turn asks for all who wait."""
+        mine = Asked(calls, [], threading.Event())
+        try:
+            with self._lock:
+                self._waiting.append(mine)
+                self._turn = self._turn or mine
+            if self._turn is not mine:
+                mine.told.wait()
+            if not mine.answers:
+                self._ask_for_all()
+        finally:
+            with self._lock:
+                self._waiting = [each for each in self._waiting if not each.answers and each is not mine]
+                if self._turn is mine:
+                    self._turn = next(iter(self._waiting), None)
+                    if self._turn:
+                        self._turn.told.set()
+        return mine.answers
+
+    def _ask_for_all(self) -> None:
+        """Ask for what the first threads wait for, in one round trip. Needs the turn."""
+        every, steps, failure = list[Asked](), 0, None
+        for each in [*self._waiting]:
+            if steps < STEPS:
+                every.append(each)
+                steps += sum(not call.reads for call in each.calls)
+        # What goes takes several rounds in several parts, and is gone before others are asked for.
+        many, flushes = len(self.prefixes) > 1, not all(each.calls for each in every)
+        while not failure and (
+            len(self.settled) > STEPS * (not flushes)
+            or (many and not all(each.number for each in self.settled))
+        ):
+            failure = self._round(())[1]
+        calls = [call for each in every for call in each.calls]
+        answers = iter(self._round(calls)[0] if calls else [])
+        for each in every:
+            each.answers.extend(islice(answers, len(each.calls)) if each.calls else [failure])
+            each.told.set()
 
     def settle(self, *writes: Write) -> None:
         """Have *writes* made, in their order, before what is asked later; do not wait for that."""
@@ -178,11 +209,7 @@ class Store:
 
     def write(self) -> Exception | None:
         """Write what was settled; return why something of it is not written, and waits."""
-        with self._turn:
-            while self.settled:
-                if failure := self._round(())[1]:
-                    return failure
-        return None
+        return self._asked(())[0]  # type: ignore[no-any-return]
 
     def close(self, seconds: float) -> None:
         """Write what was settled, tried for so many *seconds*. Raises an error that names what is not."""
@@ -297,10 +324,6 @@ class Store:
         self.known = known = tuple(new if isinstance(new, bytes) else old for new, old in news)
         return known
 
-    def ask_generations(self) -> None:
-        """Ask the parts which generations there are."""
-        self.learn(self._send(self.everywhere("GET", b"g")))
-
     def filed(self, number: int, document: Documents) -> list[Place]:
         """Return where *document*, one row, that has or had a *number* is filed."""
         there = [each for each in self.generations if each.start <= number]
@@ -332,18 +355,19 @@ class Store:
         ends = now + round((lease_seconds or FILING_SECONDS) * 1000)
 
         def call(part: int, value: bytes, number: int) -> Call:
-            seen, mine = looked[part], [place for place in places if place.part == part]
+            seen, own = looked[part], [place for place in places if place.part == part]
+            entries = dict.fromkeys(seen.buckets, b"") | {place.bucket: place.entry for place in own}
+            # Two keys may have one bucket.
+            more = [place for place in own if entries[place.bucket] != place.entry]
             # A part that has not begun this generation does so, and refuses.
             known = seen.generations if parsed((seen.generations,))[-1] == generation else b""
             arguments: list[bytes | str | int] = [value, ends, now, self._window, known, seen.clock]
-            arguments += [number, after, b"".join(seen.buckets.values()), *generation]
-            arguments += [place.entry for place in mine]
-            return Call(part, "file", [*seen.buckets, *(place.bucket for place in mine)], arguments)
+            arguments += [number, after, b"".join(seen.buckets.values()), len(seen.buckets), *generation]
+            arguments += [*entries.values(), *(place.entry for place in more)]
+            return Call(part, "file", [*entries, *(place.bucket for place in more)], arguments)
 
-        (number,) = yield [call(home, self.layout.pack(document), 0)]
-        if number <= 0:
-            return number
-        if others:
+        (number,) = answers = yield [call(home, self.layout.pack(document), 0)]
+        if number > 0 and others:
             try:
                 answers = yield [call(part, b"", number) for part in others]
             except IndexUnavailable:
@@ -351,8 +375,10 @@ class Store:
                 raise
             if min(answers) <= 0:
                 self.settle(Write(self.removal(number, document)))
-                return -number
-        if not lease_seconds:
+                number = -number
+        if -1 in answers:
+            self.learn((yield self.everywhere("GET", b"g")))
+        if number > 0 and not lease_seconds:
             (is_there,) = yield [self._confirming(number, document, b"")]
             number *= is_there
         return number
@@ -366,8 +392,6 @@ class Store:
             filed = self.run(*(self.filing(documents[row], after=last + row * parts) for row in left))
             for row, number in zip(left, filed, strict=True):
                 numbers[row] = number
-            if min(filed) <= 0:  # another generation has begun meanwhile
-                self.ask_generations()
         return numbers
 
     def confirmation(self, number: int, document: Documents) -> Write:
@@ -378,15 +402,13 @@ class Store:
             value = self.layout.pack(document) if document.notes[0] else b""
             (filed,) = yield [self._confirming(number, document, value)]
             while filed <= 0 and self.now() < too_old:  # it has gone, and is filed again beside others
-                with suppress(IndexUnavailable):
-                    self.ask_generations()
                 filed = yield from self.filing(document)
 
         return Write(steps(), document, number)
 
     def _confirming(self, number: int, document: Documents, value: bytes) -> Call:
         part, group, slot = self.layout.place(number)
-        return Call(part, "confirm", (group,), (number, slot, _start(document), value))
+        return Call(part, "confirm", [group], (number, slot, _start(document), value))
 
     def removal(self, number: int, document: Documents, *, if_lapsed: bool = False) -> Steps:
         """Remove a *document*, one row, unless its number is another one's by now.
@@ -430,7 +452,7 @@ class Store:
     def renew(self, numbers: Sequence[int], seconds: float) -> None:
         """Have the leases of pending documents end so many *seconds* from now."""
         ends = self.now() + round(seconds * 1000)
-        self._send([Call(number % len(self.prefixes), "renew", (), (ends, number)) for number in numbers])
+        self._send([Call(number % len(self.prefixes), "renew", [], (ends, number)) for number in numbers])
 
     def leases(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
