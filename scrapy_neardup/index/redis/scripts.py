@@ -36,9 +36,9 @@ def packed(identity: str, prefixes: Sequence[bytes], calls: Sequence[Call]) -> l
     return [len(keys), *keys, *arguments]
 
 
-#: Refuses another index than the one meant. A step is told behind which of all keys and arguments its own
-#: stand, and how many these are.
-_BEGIN = """
+#: Refuses another index than the one meant, and does each of the steps. A step is told behind which of all
+#: keys and arguments its own stand, and how many keys it has.
+_STEPS = """
 local KEYS, ARGV, call = KEYS, ARGV, redis.call  -- what is local is found sooner
 local prefix, parts, part, step = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), {}
 if call('GET', KEYS[1]) ~= ARGV[1] then
@@ -50,16 +50,7 @@ local function text(number) return string.format('%.0f', number) end
 
 -- Whether the value of a document begins in one way: if not, it is gone, or its number is another one's.
 local function is_there(value, start) return string.sub(value or '', 1, #start) == start end
-"""
 
-#: File a document unless others that it may have met were filed since it was looked up. Arguments: its
-#: value; when its lease ends, the time, and the window, all in milliseconds; the generations and the clock of
-#: the part when it was looked up; its number, 0 if this part is to give it one; one that this has to exceed;
-#: the last 4 bytes of each of the first buckets of the keys, in which it was looked up, and of which those
-#: without any come last; how many these buckets are; the generation that it is filed in, which the part
-#: begins if it is behind; for each bucket an entry but for its number, empty if it is not filed there.
-#: Returns its number, 0 if there are others, -1 if another generation has begun.
-_FILE = """
 -- Forget the groups of documents that were all filed before a time.
 local function expire(before)
   local groups, first = call('ZRANGE', prefix .. 't', 0, 1, 'WITHSCORES'), nil
@@ -77,10 +68,8 @@ local function expire(before)
   end
   if not first then return end
   local known = call('GET', prefix .. 'g')
-  local second = string.match(known, '^%S+ (%d+)')
-  while second and tonumber(second) <= first do
-    known = string.match(known, ' (.*)')
-    second = string.match(known, '^%S+ (%d+)')
+  for start in string.gmatch(known, ' (%d+)') do
+    if tonumber(start) <= first then known = string.match(known, ' (.*)') end
   end
   call('MSET', prefix .. 'o', text(first), prefix .. 'g', known)
 end
@@ -104,6 +93,13 @@ local function grow(known, number, count)
   begin(number + 1 + 65536 * math.min(parts - 1, 1), more, number)
 end
 
+-- File a document unless others that it may have met were filed since it was looked up. Arguments: its
+-- value; when its lease ends, the time, and the window, all in milliseconds; the generations and the clock of
+-- the part when it was looked up; its number, 0 if this part is to give it one; one that this has to exceed;
+-- the last 4 bytes of each of the first buckets of the keys, in which it was looked up, and of which those
+-- without any come last; how many these buckets are; the generation that it is filed in, which the part
+-- begins if it is behind; for each bucket an entry but for its number, empty if it is not filed there.
+-- Returns its number, 0 if there are others, -1 if another generation has begun.
 function step.file(key, keys, at)
   local value, ends, now, window, known, since = unpack(ARGV, at + 1, at + 6)
   local number, after, lasts, looked, start, more = unpack(ARGV, at + 7, at + 12)
@@ -154,13 +150,11 @@ function step.file(key, keys, at)
   end
   return number
 end
-"""
 
-#: Confirm a pending document, and give it another value unless that is empty. Its group is the key.
-#: Arguments: its number, its place in the group, how its value begins, the other value. Returns whether it
-#: was there, or is gone although it was confirmed before: who got no answer to that asks again. Otherwise its
-#: lease has run out, or a replica without it has given its number to another one.
-_CONFIRM = """
+-- Confirm a pending document, and give it another value unless that is empty. Its group is the key.
+-- Arguments: its number, its place in the group, how its value begins, the other value. Returns whether it
+-- was there, or is gone although it was confirmed before: who got no answer to that asks again. Otherwise its
+-- lease has run out, or a replica without it has given its number to another one.
 function step.confirm(key, keys, at)
   local group, number, slot, start, other = KEYS[key + 1], unpack(ARGV, at + 1, at + 4)
   local ends = parts > 1 and call('ZSCORE', prefix .. 'p', number)
@@ -171,13 +165,7 @@ function step.confirm(key, keys, at)
   if other ~= '' then call('LSET', group, slot, other) end
   return 1
 end
-"""
 
-#: Remove a document and its entries. The keys are its group and the buckets. Arguments: its number, its place
-#: in the group, how its value begins, the time if only a lease that has run out by then lets it go, else 0;
-#: whether it is only to lapse; then the entry in each bucket. ``take_out`` takes the entries of another
-#: part's document out of the buckets, which are its keys.
-_REMOVE = """
 local function take_out(bucket, entry)
   local old = call('GET', bucket)
   local start = old and string.find(old, entry, 1, true)
@@ -196,11 +184,15 @@ function step.renew(key, keys, at)
   return 1
 end
 
+-- Take the entries of another part's document out of the buckets, which are the keys.
 function step.take_out(key, keys, at)
   for each = 1, keys do take_out(KEYS[key + each], ARGV[at + each]) end
   return 1
 end
 
+-- Remove a document and its entries. The keys are its group and the buckets. Arguments: its number, its place
+-- in the group, how its value begins, the time if only a lease that has run out by then lets it go, else 0;
+-- whether it is only to lapse; then the entry in each bucket.
 function step.remove(key, keys, at)
   local group, number, slot, start, now, lapses = KEYS[key + 1], unpack(ARGV, at + 1, at + 5)
   if not is_there(call('LINDEX', group, slot), start) then return 0 end
@@ -217,10 +209,8 @@ function step.remove(key, keys, at)
   for each = 1, keys - 1 do take_out(KEYS[key + 1 + each], ARGV[at + 5 + each]) end
   return 1
 end
-"""
 
-#: Does each of the steps. Returns the answer of each; an error is that of one step alone.
-_END = """
+-- Returns the answer of each step; an error is that of one step alone.
 local answers, key, at = {}, 1, 4
 while at < #ARGV do
   local name, keys, args = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
@@ -233,5 +223,5 @@ return answers
 """
 
 #: The script, and the name under which a server keeps it.
-SCRIPT = f"local GONE = '{GONE.decode()}'{_BEGIN}{_FILE}{_CONFIRM}{_REMOVE}{_END}"
+SCRIPT = f"local GONE = '{GONE.decode()}'{_STEPS}"
 DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()

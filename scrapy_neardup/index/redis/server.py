@@ -223,12 +223,9 @@ class Server:
         answers: list[Any] = [None] * len(commands)
         rows = [*range(len(commands))]
         for _ in range(3):
-            clients = {
-                prefix: self._client(prefix) for prefix in dict.fromkeys(commands[row][0] for row in rows)
-            }
             nodes: dict[redis.Redis, list[int]] = {}
             for row in rows:
-                nodes.setdefault(clients[commands[row][0]], []).append(row)
+                nodes.setdefault(self._client(commands[row][0]), []).append(row)
             asked = [(client, [commands[row][1] for row in mine]) for client, mine in nodes.items()]
             got = map(self._pipelined, asked) if len(asked) == 1 else self._pool.map(self._pipelined, asked)
             for mine, of_node in zip(nodes.values(), got, strict=True):
@@ -280,12 +277,12 @@ class Server:
         with self._lock:
             if self._connected is None:
                 self._connected = _connect(self.address, self._answer_seconds)
-            if not isinstance(self._connected, RedisCluster):
+            if type(self._connected) is redis.Redis:  # `isinstance` takes long
                 return self._connected
-            node = self._connected.get_node_from_key(prefix)  # type: ignore[no-untyped-call]
+            node = self._connected.get_node_from_key(prefix)  # type: ignore[union-attr]
             # Its own `execute_command` would go along with a slot that is being moved, where a script has
             # only some of the keys.
-            return self._connected.get_redis_connection(node)
+            return self._connected.get_redis_connection(node)  # type: ignore[union-attr]
 
     def _leave_cluster(self) -> bool:
         """Ask a cluster anew who has what with the next command; return whether it is one."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 from scrapy_neardup.errors import IndexMismatch, IndexUnavailable
@@ -141,17 +141,14 @@ class Store:
         """Take all steps of *every* operation, those of all at once; return what each returns."""
         going = writes = [Write(steps) for steps in every]
         while going:
-            calls, answers = [call for each in going for call in each.calls], list[Any]()
             try:
-                for start in range(0, len(calls), STEPS):
-                    answers += self.ask(calls[start : start + STEPS])
+                answers = iter(self.ask([call for each in going for call in each.calls]))
             except IndexUnavailable as error:
                 for each in going:
                     with suppress(IndexUnavailable):
                         each.steps.throw(error)
                 raise
-            got = iter(answers)
-            going = [each for each in going if each.goes_on([*islice(got, len(each.calls))])]
+            going = [each for each in going if each.goes_on([*islice(answers, len(each.calls))])]
         return [each.result for each in writes]
 
     def ask(self, calls: Sequence[Call]) -> list[Any]:
@@ -183,20 +180,15 @@ class Store:
         return mine.answers
 
     def _ask_for_all(self) -> None:
-        """Ask for what the first threads wait for, in one round trip. Needs the turn."""
-        every, steps, failure = list[Asked](), 0, None
-        for each in [*self._waiting]:
-            if steps < STEPS:
-                every.append(each)
-                steps += sum(not call.reads for call in each.calls)
+        """Ask for what threads wait for, in one round trip. Needs the turn."""
+        every, failure = [*self._waiting], None
+        calls = [call for each in every for call in each.calls]
         # What goes takes several rounds in several parts, and is gone before others are asked for.
-        many, flushes = len(self.prefixes) > 1, not all(each.calls for each in every)
         while not failure and (
-            len(self.settled) > STEPS * (not flushes)
-            or (many and not all(each.number for each in self.settled))
+            (self.settled and not all(each.calls for each in every))
+            or (len(self.prefixes) > 1 and not all(write.number for write in self.settled))
         ):
             failure = self._round(())[1]
-        calls = [call for each in every for call in each.calls]
         answers = iter(self._round(calls)[0] if calls else [])
         for each in every:
             each.answers.extend(islice(answers, len(each.calls)) if each.calls else [failure])
@@ -237,7 +229,7 @@ class Store:
         Confirmations do not go along with what only reads: `_stored` knows of them. Returns the answers, and
         the error of a write that is made again later.
         """
-        writes = self.settled[:STEPS]
+        writes = self.settled
         if calls and all(call.reads for call in calls) and all(write.number for write in self.settled):
             writes = []
         every = [*(call for write in writes for call in write.calls), *calls]
@@ -253,8 +245,7 @@ class Store:
             if errors or write.goes_on(mine):
                 left.append(write)
         with self._lock:
-            rest = self.settled[len(writes) :]
-            self.settled = [*left, *rest] if len(left) < STEPS else [*rest, *left]
+            self.settled = [*left, *self.settled[len(writes) :]]
         return [*answers], failure
 
     def _send(self, calls: Sequence[Call], *, again: bool = True) -> list[Any]:
@@ -264,17 +255,21 @@ class Store:
         """
         asks = time.monotonic() >= self._asked_at and any(call.reads for call in calls)
         sent: list[Addressed] = [(self.prefixes[0], ("TIME",))] if asks else []
-        parts: list[tuple[list[int], list[int]]] = [([], []) for _ in self.prefixes]
+        kinds: dict[tuple[int, bool], list[int]] = {}
         for row, call in enumerate(calls):
-            parts[call.part][call.reads].append(row)
-        for prefix, (steps, reads) in zip(self.prefixes, parts, strict=True):
-            if steps:
-                run = packed(self.header.uuid, self.prefixes, [calls[row] for row in steps])
-                sent.append((prefix, ("EVALSHA", DIGEST, *run)))
-            if reads:
+            kinds.setdefault((call.part, call.reads), []).append(row)
+        runs = [
+            (part, rows[start : start + STEPS])
+            for (part, _), rows in sorted(kinds.items())
+            for start in range(0, len(rows), STEPS)
+        ]
+        for part, rows in runs:
+            prefix, some = self.prefixes[part], [calls[row] for row in rows]
+            if some[0].reads:
                 sent.append((prefix, ("GET", prefix + b"id")))
-            every = (calls[row] for row in reads)
-            sent += [(prefix, (call.step, *call.keys, *call.arguments)) for call in every]
+                sent += [(prefix, (call.step, *call.keys, *call.arguments)) for call in some]
+            else:
+                sent.append((prefix, ("EVALSHA", DIGEST, *packed(self.header.uuid, self.prefixes, some))))
         got = iter(self.server.send(sent))
         if asks and isinstance(clock := next(got), tuple):
             now = time.monotonic()  # by a time before, a slow answer would end leases of others early
@@ -282,21 +277,23 @@ class Store:
             # A clock that leaps must not date documents that go by their age.
             self._asked_at = now + CLOCK_SECONDS * (not self._window)
         answers: list[Any] = [None] * len(calls)
-        for part, (steps, reads) in enumerate(parts):
-            made, own = next(got) if steps else [], self.header.uuid.encode()
-            identity, read = next(got) if reads else own, [*islice(got, len(reads))]
-            if isinstance(identity, bytes | None) and identity != own:
-                shown = self.server.address.shown
-                made = IndexGone(f"The index {shown} is gone, or another one is there.")
-            rows = [*steps, *reads]
-            if isinstance(made, IndexGone):
+        gone: dict[int, list[int]] = {}
+        for part, rows in runs:
+            made = first = next(got)
+            if calls[rows[0]].reads:
+                made = [*islice(got, len(rows))]
+                if isinstance(first, bytes | None) and first != self.header.uuid.encode():
+                    shown = self.server.address.shown
+                    first = IndexGone(f"The index {shown} is gone, or another one is there.")
+            if isinstance(first, IndexGone):
                 if not again:
-                    raise made
-                self._restore(part)
-                made, read = self._send([calls[row] for row in rows], again=False), []
-            elif isinstance(made, Exception):
-                made = [made] * len(steps)
-            for row, answer in zip(rows, [*made, *read], strict=True):
+                    raise first
+                gone.setdefault(part, []).extend(rows)
+            for row, answer in zip(rows, made if isinstance(made, list) else repeat(made), strict=False):
+                answers[row] = answer
+        for part, rows in gone.items():
+            self._restore(part)
+            for row, answer in zip(rows, self._send([calls[row] for row in rows], again=False), strict=True):
                 answers[row] = answer
         return answers
 
@@ -343,9 +340,10 @@ class Store:
 
         It is pending for *lease_seconds*; without these it is confirmed, and lapses if that fails.
         It is not filed if others were filed in buckets where it was *looked* up, since then: 0 is returned,
-        or -1 if another generation has begun, or below that the number that it has had for a moment.
+        or -1 if another generation has begun, or below that the number that it has had for a moment. If it
+        was not looked up, it is filed again until that is done.
         """
-        looked = looked or [Seen(each) for each in self.known]
+        anyway, looked = not looked, looked or [Seen(each) for each in self.known]
         generation = parsed(tuple(each.generations for each in looked))[-1]
         places = self.layout.filed(document, generation, crowded)
         home, after = self.layout.home(document), max(after, *(seen.clock for seen in looked))
@@ -381,18 +379,16 @@ class Store:
         if number > 0 and not lease_seconds:
             (is_there,) = yield [self._confirming(number, document, b"")]
             number *= is_there
+        if number <= 0 and anyway:
+            number = yield from self.filing(document, after=after)
         return number
 
     def file(self, documents: Sequence[Documents]) -> list[int]:
         """File some documents, one row each, at once; return their numbers."""
-        numbers, parts = [0] * len(documents), len(self.prefixes)
+        parts = len(self.prefixes)
         # So that numbers go up from one to the next, whatever their part.
         last = max(map(int, self.ask(self.everywhere("GET", b"n")))) if parts > 1 else 0
-        while left := [row for row, number in enumerate(numbers) if number <= 0]:
-            filed = self.run(*(self.filing(documents[row], after=last + row * parts) for row in left))
-            for row, number in zip(left, filed, strict=True):
-                numbers[row] = number
-        return numbers
+        return self.run(*(self.filing(each, after=last + row * parts) for row, each in enumerate(documents)))
 
     def confirmation(self, number: int, document: Documents) -> Write:
         """Return the write that keeps a pending *document*, one row with its note."""
@@ -401,8 +397,8 @@ class Store:
             too_old = self.now() + (self._window or math.inf)
             value = self.layout.pack(document) if document.notes[0] else b""
             (filed,) = yield [self._confirming(number, document, value)]
-            while filed <= 0 and self.now() < too_old:  # it has gone, and is filed again beside others
-                filed = yield from self.filing(document)
+            if not filed and self.now() < too_old:  # it has gone, and is filed again beside others
+                yield from self.filing(document)
 
         return Write(steps(), document, number)
 
