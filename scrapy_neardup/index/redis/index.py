@@ -124,21 +124,20 @@ class RedisIndex:
         crowded: set[tuple[int, int]] = set()
         found, end = [], 0
         for family, _, most, nearest, _ in lookups:
-            rows = range(end, end := end + len(keys[family]))
-            met = every
-            if len(met.query):  # with most there are none
-                met = met.take((met.query >= rows.start) & (met.query < rows.stop))
-            if not self.header.families[family].equal:
-                part = closest((met,), nearest)
-            else:
-                counts: Counter[int] = Counter()
-                for row in dict.fromkeys(met.query.tolist()):
-                    numbers = met.document[met.query == row].tolist()
-                    if most and len(numbers) > CAP + most:
-                        crowded.add((family, wanted[row][1]))
-                    if not most or len(numbers) <= most:
-                        counts.update(numbers)
-                part = most_shared(counts, nearest)
+            part, rows = Met({}), range(end, end := end + len(keys[family]))
+            if len(every.query):  # with most there is nothing
+                met = every.take((every.query >= rows.start) & (every.query < rows.stop))
+                if not self.header.families[family].equal:
+                    part = closest((met,), nearest)
+                else:
+                    counts: Counter[int] = Counter()
+                    for row in dict.fromkeys(met.query.tolist()):
+                        numbers = met.document[met.query == row].tolist()
+                        if most and len(numbers) > CAP + most:
+                            crowded.add((family, wanted[row][1]))
+                        if not most or len(numbers) <= most:
+                            counts.update(numbers)
+                    part = most_shared(counts, nearest)
             found.append(part._replace(narrowed=not cut.isdisjoint(rows)))
         return found, crowded, looked
 
