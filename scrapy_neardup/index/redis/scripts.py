@@ -163,16 +163,6 @@ function step.confirm(key, keys, at)
   if ends == '0' or not is_there(value, start) then return 0 end
   call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
   if other ~= '' then call('LSET', group, slot, other) end
-  return 1
-end
-
-local function take_out(bucket, entry)
-  local old = call('GET', bucket)
-  local start = old and string.find(old, entry, 1, true)
-  while start and (start - 1) % #entry ~= 0 do start = string.find(old, entry, start + 1, true) end
-  if not start then return end
-  local new = string.sub(old, 1, start - 1) .. string.sub(old, start + #entry)
-  if new == '' then call('DEL', bucket) else call('SET', bucket, new, 'KEEPTTL') end
 end
 
 -- Have a lease last longer, but not of what is being removed.
@@ -181,13 +171,18 @@ function step.renew(key, keys, at)
   if tonumber(call('ZSCORE', prefix .. 'p', number) or 0) > 0 then
     call('ZADD', prefix .. 'p', ends, number)
   end
-  return 1
 end
 
--- Take the entries of another part's document out of the buckets, which are the keys.
+-- Take the entries of a document out of the buckets, which are the keys.
 function step.take_out(key, keys, at)
-  for each = 1, keys do take_out(KEYS[key + each], ARGV[at + each]) end
-  return 1
+  for each = 1, keys do
+    local bucket, entry = KEYS[key + each], ARGV[at + each]
+    local old = call('GET', bucket)
+    local start = old and string.find(old, entry, 1, true)
+    while start and (start - 1) % #entry ~= 0 do start = string.find(old, entry, start + 1, true) end
+    local new = start and string.sub(old, 1, start - 1) .. string.sub(old, start + #entry)
+    if new == '' then call('DEL', bucket) elseif new then call('SET', bucket, new, 'KEEPTTL') end
+  end
 end
 
 -- Remove a document and its entries. The keys are its group and the buckets. Arguments: its number, its place
@@ -201,22 +196,20 @@ function step.remove(key, keys, at)
   local confirmed = not ends or ends == '-1'
   call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
   if lapses == '1' then
-    call('ZADD', prefix .. 'p', confirmed and -1 or 0, number)
-    return 1
+    return call('ZADD', prefix .. 'p', confirmed and -1 or 0, number)
   end
   call('LSET', group, slot, confirmed and GONE or '')
   call('DECR', prefix .. 'count')
-  for each = 1, keys - 1 do take_out(KEYS[key + 1 + each], ARGV[at + 5 + each]) end
-  return 1
+  step.take_out(key + 1, keys - 1, at + 5)
 end
 
--- Returns the answer of each step; an error is that of one step alone.
+-- Returns the answer of each step, 1 if it has none; an error is that of one step alone.
 local answers, key, at = {}, 1, 4
 while at < #ARGV do
   local name, keys, args = ARGV[at + 1], tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local done, answer = pcall(step[name], key, keys, at + 3)
   if not done and type(answer) ~= 'table' then answer = redis.error_reply(tostring(answer)) end
-  answers[#answers + 1] = answer
+  answers[#answers + 1] = answer or 1
   key, at = key + keys, at + 3 + args
 end
 return answers
