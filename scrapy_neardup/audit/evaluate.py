@@ -172,12 +172,8 @@ def judge_orders(judge: PairJudge, a: Rows, b: Rows) -> Orders:
 
 def score(pairs: LabelledPairs, orders: Orders) -> dict[str, Any]:
     """Count what was found, by label and kind, and score it: 3 and 2 are wanted, 0 is wrong, either way."""
-    keys, labels, found = (
-        [*zip(pairs.label, pairs.kind, strict=True)],
-        np.array(pairs.label),
-        np.stack(orders),
-    )
-    by_kind = []
+    keys = [*zip(pairs.label, pairs.kind, strict=True)]
+    labels, found, by_kind = np.array(pairs.label), np.stack(orders), []
     for label, kind in sorted({*keys}, key=lambda key: (LABELS.index(key[0]), key[1])):
         own = np.array([each == (label, kind) for each in keys])
         counts = dict(zip(Orders._fields, found[:, own].sum(axis=1).tolist(), strict=True))

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.index import open_index
+from scrapy_neardup.index import Index, open_index
+from scrapy_neardup.index.memory import MemoryIndex
+from scrapy_neardup.index.protocol import Documents, Found, Lookup, Stored
 from scrapy_neardup.matching.items import ItemNotes, RepeatedItems, unpack
-from scrapy_neardup.matching.records import find_urls
 
 from .options import AuditOptions
 from .reading import Filer, Reader
 from .sources import copy_without, find_sources, require_copyable
 from .sources.records import Origin
 from .store import Row
+
+#: Added to the numbers of stored documents, beyond all of those that are to be filed.
+_STORED = 1 << 62
 
 
 class Repeat(NamedTuple):
@@ -32,13 +39,14 @@ class Repeat(NamedTuple):
     similarity: float
 
 
-class Filtered(NamedTuple):
+@dataclass
+class Filtered:
     """What became of a batch."""
 
-    repeats: list[Repeat]
+    repeats: list[Repeat] = field(default_factory=list)
     #: How many records were read, and how many of them have no text to judge and were kept, by reason.
-    records: int
-    unjudged: Counter[str]
+    records: int = 0
+    unjudged: Counter[str] = field(default_factory=Counter)
 
 
 def filter_against(
@@ -52,42 +60,63 @@ def filter_against(
 ) -> Filtered:
     """Copy *source* to *out* without records that repeat a document of the index *against*: see docs/cli.md.
 
-    *options* are those of `AuditOptions`. With *add* what is kept is filed, unless this fails. Raises
+    *options* are those of `AuditOptions`. With *add* what is kept is filed once the copy is on disk. Raises
     `SourceUnavailable`, `ConfigurationError`, `IndexUnavailable`, `IndexMismatch`.
     """
     inputs, target = find_sources([source]), Path(out)
     require_copyable(inputs[0])
-    if target.exists() and target.samefile(inputs[0].name):
-        raise ConfigurationError(f"{target} is the batch itself: name another file.")
+    if target.exists() and (add or target.samefile(inputs[0].name)):
+        raise ConfigurationError(f"{target} would be written over: name another file.")
     settings = AuditOptions(**options)
     if not add:
         open_index(against, None).close()  # raises if there is none
     how: dict[str, Any] = {"extractor": settings.extractor_identity, "min_tokens": settings.min_tokens}
     how |= {name: options[name] for name in ("scheme", "tables", "features") if name in options}
     with Detector.open(against, **how) as detector:
-        batch = _Batch(detector, add)
+        staged = _Staged(detector.index)
+        batch = _Batch(Detector(staged, min_tokens=settings.min_tokens) if add else detector, add)
         filer = Filer(detector.fingerprinter, detector.index.header, signatures=True)
         reader = Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer)
-        try:
-            reader.read_all(inputs)
-            detector.flush()  # nothing is left out for the sake of what is lost
-            copy_without(inputs[0], target, {each.place for each in batch.repeats})
-        except BaseException:  # Ctrl-C, too: else the next try would leave out what no copy has
-            detector.index.discard(find_urls(detector.index, batch.filed)[0])
-            raise
+        reader.read_all(inputs)
+        copy_without(inputs[0], target, {each.place for each in batch.repeats})
+        staged.file()  # not before: the next try would leave out what is filed and in no copy
     return Filtered(batch.repeats, batch.records, batch.unjudged)
 
 
-class _Batch:
+class _Staged(MemoryIndex):
+    """Documents that are to be filed in the index *stored*, in which those that it has are found, too."""
+
+    def __init__(self, stored: Index) -> None:
+        super().__init__(stored.header)
+        self._stored = stored
+        self._replaced: list[int] = []
+
+    def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
+        there, new = self._stored.find(document, lookups), super()._find(document, lookups)
+        numbers = np.append(there.documents + _STORED, new.documents)
+        shared = np.append(there.shared, new.shared, axis=1)
+        stored = Stored.concatenate([there.stored, new.stored])
+        bounds = there.crowded or new.crowded, there.narrowed or new.narrowed
+        return Found(numbers, shared, stored, there.pending + new.pending, *bounds)
+
+    def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
+        super()._confirmed(document, replaces)
+        self._replaced += [each - _STORED for each in replaces if each >= self._next]
+
+    def file(self) -> None:
+        """File them; they are on disk on return."""
+        self._stored.add(self._columns.documents(self._columns.numbers()))
+        self._stored.discard(self._replaced)
+        self._stored.flush()
+
+
+class _Batch(Filtered):
     """Judges the records of a batch one after the other; it is where a `Reader` puts its pages."""
 
     def __init__(self, detector: Detector, add: bool) -> None:
         self._detector, self._add = detector, add
         self._notes = ItemNotes()
-        self.repeats: list[Repeat] = []
-        self.filed: list[str] = []
-        self.records = 0
-        self.unjudged = Counter[str]()
+        super().__init__()
 
     def has(self, origin: Origin, stamp: str) -> bool:
         self.records += 1
@@ -117,15 +146,13 @@ class _Batch:
             if verdict.repeats is None or not (verdict.is_duplicate or verdict.unchanged):
                 break
             repeated = RepeatedItems(self._notes, verdict.repeats())
-            if not items or repeated.find(items[0], several=False) != "differs":
-                assert verdict.url is not None
-                assert verdict.similarity is not None
-                found = (verdict.kind, verdict.url, verdict.similarity)
+            settled = verdict.pending is None  # what is not may yet be lost
+            if settled and (not items or repeated.find(items[0], several=False) != "differs"):
+                found = verdict.kind, verdict.url or "", verdict.similarity or 0.0
                 self.repeats.append(Repeat(row["source"], row["place"], url, *found))
                 break
             if not self._add or repeated.compared <= beside:  # what is pending elsewhere is not compared
                 break
             beside |= repeated.compared  # its item says something else: it is filed beside them
         if verdict.reservation is not None:
-            self.filed.append(url)
             verdict.reservation.confirm(note=row["note"])

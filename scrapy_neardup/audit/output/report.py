@@ -231,10 +231,9 @@ def read_stories(folder: Path, least: int = 2) -> list[Story]:
 
 def _seen(row: Story) -> Story:
     page = {name: row[name] for name in ("url", "title", "verdict", "similarity", "tokens", "cluster")}
-    known = row["fetched"] is not None and 0 <= row["fetched"] < LAST_SECOND
-    time = (
-        datetime.fromtimestamp(row["fetched"], timezone.utc).isoformat(timespec="seconds") if known else None
-    )
+    if (time := row["fetched"]) is not None:
+        known = 0 <= time < LAST_SECOND
+        time = datetime.fromtimestamp(time, timezone.utc).isoformat(timespec="seconds") if known else None
     return page | {"source": split_url(row["url"]).netloc, "time": time}
 
 

@@ -228,10 +228,12 @@ def require_copyable(source: Input) -> None:
 
 
 def copy_without(source: Input, out: Path, places: Collection[str]) -> None:
-    """Copy *source* to *out* without the records at *places*. The copy appears once it is complete."""
+    """Copy *source* to *out* without the records at *places*. The copy appears once it is on disk."""
     part = out.with_name(f"{out.stem}.part{out.suffix}")
     try:
         _COPIERS[source.kind](Path(source.name), part, places)
+        with part.open("rb") as file:
+            os.fsync(file)
         part.replace(out)
     finally:
         part.unlink(missing_ok=True)

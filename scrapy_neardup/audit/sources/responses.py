@@ -11,6 +11,7 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -109,6 +110,7 @@ def _next_record(file: IO[bytes], last: int, mark: bytes) -> int | None:
 def page_of_record(record: WarcRecord, origin: Origin) -> Record | None:
     """Make a page of a record; None for one of another type. Raises `Unreadable` if its end is not there."""
     from fastwarc import WarcRecordType as Type
+    from fastwarc.stream_io import ChunkedReader
 
     if "Content-Length" not in record.headers:
         raise Unreadable("the file ends in its headers")
@@ -136,7 +138,8 @@ def page_of_record(record: WarcRecord, origin: Origin) -> Record | None:
     if not status:
         return BrokenRecord(origin, "its HTTP headers cannot be parsed")
     if "chunked" in headers.get("transfer-encoding", "").lower():
-        block = _dechunked(block)
+        with suppress(OSError):  # many archives store it undone under the header that announces it
+            block = ChunkedReader(io.BytesIO(block)).read()
     digest = record.headers.get("WARC-Payload-Digest")
     return page_of_response(url, status, headers, block, fetched, origin, digest)
 
@@ -162,21 +165,10 @@ def _revisit(
         return BrokenRecord(origin, "it does not say what it is a revisit of")
     if reason := _omission(url, 200 if status == 304 else status, content_type):
         return Skipped(origin, reason)
-    if refers_to is not None:
-        refers_to = clean(refers_to).strip("<>")
+    url_of_it = None if refers_to is None else clean(refers_to).strip("<>")
     return PageRecord(
-        url, None, None, content_type, fetched, origin, digest, refers_digest=digest, refers_url=refers_to
+        url, None, None, content_type, fetched, origin, digest, refers_digest=digest, refers_url=url_of_it
     )
-
-
-def _dechunked(body: bytes) -> bytes:
-    """Undo the chunks of a body, which many archives store undone under the header that announces them."""
-    from fastwarc.stream_io import ChunkedReader
-
-    try:
-        return ChunkedReader(io.BytesIO(body)).read()
-    except OSError:
-        return body
 
 
 def is_cache(path: Path) -> bool:
