@@ -188,8 +188,8 @@ def _with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any
         own = _identity(AuditOptions(**given))
         if others := sorted(name for name, value in own.items() if identity.get(name) != value):
             raise ConfigurationError(
-                f"The signatures in {folder} were made with other settings ({', '.join(others)}): use the "
-                "same, or name the sources of that audit in place of it."
+                f"The signatures in {folder} were made with other settings or by another version of this "
+                f"package ({', '.join(others)}): use the same, or name the sources of it in its place."
             )
     return given
 
