@@ -93,6 +93,7 @@ class _Staged(MemoryIndex):
 
     def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         there, new = self._stored.find(document, lookups), super()._find(document, lookups)
+        there = there.take(np.flatnonzero(~np.isin(there.documents, self._replaced)))
         numbers = np.append(there.documents + _STORED, new.documents)
         shared = np.append(there.shared, new.shared, axis=1)
         stored = Stored.concatenate([there.stored, new.stored])
