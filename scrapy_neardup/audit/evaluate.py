@@ -127,17 +127,15 @@ def read_pairs(path: Path) -> LabelledPairs:
     return LabelledPairs(*([row.get(name, "") for row in rows] for name in LabelledPairs._fields))
 
 
-def audited_documents(
-    folder: Path, wanted: Collection[str]
-) -> tuple[list[str], list[Document], AuditOptions]:
-    """Return the URLs (sorted) and main texts of the pages *wanted* of an audit, and its settings.
+def audited_documents(folder: Path, asked: Collection[str]) -> tuple[list[str], list[Document], AuditOptions]:
+    """Return the URLs (sorted) and main texts of the pages *asked* for of an audit, and its settings.
 
     Of several pages with one URL the first is taken. Raises `ConfigurationError`.
     """
     with opened_audit(folder) as (store, options):
         crawl = load_crawl(store, options)
-        rows = {url: row for row, url in reversed([*enumerate(crawl.urls)]) if url in wanted}
-        if missing := sorted({*wanted} - rows.keys()):
+        rows = {url: row for row, url in reversed([*enumerate(crawl.urls)]) if url in asked}
+        if missing := sorted({*asked} - rows.keys()):
             raise ConfigurationError(
                 f"Of the ids in the pairs {len(missing)} are not among the pages of the audit, such as "
                 f"{missing[0]!r}: use URLs, or else identifiers, as pages.jsonl has them."

@@ -76,8 +76,7 @@ def filter_against(
         staged = _Staged(detector.index)
         batch = _Batch(Detector(staged, min_tokens=settings.min_tokens) if add else detector, add)
         filer = Filer(detector.fingerprinter, detector.index.header, signatures=True)
-        reader = Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer)
-        reader.read_all(inputs)
+        Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer).read_all(inputs)
         copy_without(inputs[0], target, {each.place for each in batch.repeats})
         staged.file()  # not before: the next try would leave out what is filed and in no copy
     return Filtered(batch.repeats, batch.records, batch.unjudged)
@@ -115,8 +114,7 @@ class _Batch(Filtered):
     """Judges the records of a batch one after the other; it is where a `Reader` puts its pages."""
 
     def __init__(self, detector: Detector, add: bool) -> None:
-        self._detector, self._add = detector, add
-        self._notes = ItemNotes()
+        self._detector, self._add, self._notes = detector, add, ItemNotes()
         super().__init__()
 
     def has(self, origin: Origin, stamp: str) -> bool:

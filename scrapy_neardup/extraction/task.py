@@ -83,7 +83,12 @@ def serve(connection: socket.socket, extractor: Extractor) -> None:
     with contextlib.suppress(EOFError, OSError), connection.makefile("rb") as asked:  # the crawl has ended
         job: Job = pickle.load(asked)  # noqa: S301 - of the crawl
         idle = data_size()
-        _limit_memory(idle + job.memory)
+        if sys.platform.startswith("linux"):  # elsewhere the limit exists, but nothing heeds it
+            import resource
+
+            hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+            soft = min(idle + job.memory, sys.maxsize if hard == resource.RLIM_INFINITY else hard)
+            resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
         send(connection, os.getpid())
         for left in reversed(range(MAX_PAGES)):
             extraction = _next(asked, extractor, job)
@@ -113,15 +118,6 @@ def data_size() -> int:
     except OSError:  # another system, or one that hides /proc from this process
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _limit_memory(size: int) -> None:
-    if sys.platform.startswith("linux"):  # elsewhere the limit exists, but nothing heeds it
-        import resource
-
-        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        soft = size if hard == resource.RLIM_INFINITY else min(size, hard)
-        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 def extract(

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
 from importlib.resources import files
@@ -219,10 +219,7 @@ def read_stories(folder: Path, least: int = 2) -> list[Story]:
                     clusters[page["cluster"]].append(_seen(page))
                 if page["url"] in parts:
                     pages.setdefault(page["url"], _seen(page))
-        found = [
-            _story(each, (pages[url] for page in each for url in parts[page["url"]]))
-            for each in clusters.values()
-        ]
+        found = [_story(each, parts, pages) for each in clusters.values()]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(f"No whole audit in {folder} ({error}): run the audit again.") from error
     found = [story for story in found if len(story["sources"]) >= least]
@@ -241,12 +238,13 @@ def _when(page: Story) -> tuple[object, ...]:
     return page["time"] is None, page["time"], page["url"]
 
 
-def _story(pages: list[Story], beside: Iterable[Story]) -> Story:
+def _story(pages: list[Story], parts: Mapping[str, set[str]], known: Mapping[str, Story]) -> Story:
     pages.sort(key=_when)
     for page in pages:
         page["first"] = page is pages[0]
     times = [page["time"] for page in pages if page["time"]] or [None]
     number, least = pages[0]["cluster"], min(page["tokens"] for page in pages)
+    beside = [known[url] for page in pages for url in parts[page["url"]]]
     fuller = {page["url"]: page for page in beside if page["cluster"] != number and page["tokens"] > least}
     return {
         "cluster": number, "title": pages[0]["title"], "first_seen": times[0], "last_seen": times[-1],

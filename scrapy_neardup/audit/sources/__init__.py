@@ -51,6 +51,8 @@ _SUFFIXES = {
 }  # fmt: skip
 #: What stays as it is in a part of a path: a name with a ? is one with a query.
 _SAFE = "%?=&;:@!$'()*+,~[]"
+#: Bytes and rows that are copied at a time.
+_CHUNK, _ROWS = 1 << 20, 256
 
 
 def find_sources(paths: Sequence[str | os.PathLike[str]]) -> list[Input]:
@@ -205,10 +207,6 @@ _READERS: dict[str, Callable[[Path, str, AuditOptions], Iterator[Record]]] = {
     "json lines": read_json_lines, "json": read_json, "parquet": read_parquet, "warc": read_warc,
     "cache": read_cache,
 }  # fmt: skip
-
-
-_CHUNK = 1 << 20
-_ROWS = 256
 
 
 def copies(sources: Sequence[Input], out: Path) -> list[Path]:

@@ -250,9 +250,7 @@ class RedisIndex:
         """Yield the numbers (int64[n]) and contents of all documents that are confirmed, some at a time."""
         of_parts = self.store.ask(self.store.everywhere("ZRANGE", b"t", more=(0, -1)))
         step = len(of_parts)
-        firsts = sorted(
-            int(each) * GROUP * step + part for part, some in enumerate(of_parts) for each in some
-        )
+        firsts = sorted(int(one) * GROUP * step + part for part, some in enumerate(of_parts) for one in some)
         for start in range(0, len(firsts), BATCH // GROUP):
             some = firsts[start : start + BATCH // GROUP]
             wanted = (number for first in some for number in range(first, first + GROUP * step, step))
