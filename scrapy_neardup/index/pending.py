@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 logger = logging.getLogger(__name__)
 
-#: Leases are renewed as often as this part of one is over, so that several renewals may fail.
-RENEWED_AFTER = 1 / 4
+#: Leases are renewed as often as this part of one is over; if that fails, or there are none, tried so soon.
+RENEWED_AFTER, TRIED_AFTER = 1 / 4, 1 / 60
 #: Bytes of the longest note of a document.
 MOST_NOTE = 4096
 
@@ -102,14 +102,14 @@ class Leases:
     """The leases that matter to one user of a shared store: those of its own documents, and of awaited ones.
 
     *renew* is called with the numbers of documents whose leases shall last from now on, and for how many
-    *seconds*; *ask* returns the lease of each. Both are tried again if they raise; what is waited for lapses
-    with its lease.
+    *seconds*, and answers to each; *ask* returns the lease of each. Both are tried again if they raise; what
+    is waited for lapses with its lease.
     """
 
     def __init__(
         self,
         seconds: float,
-        renew: Callable[[Sequence[int], float], object],
+        renew: Callable[[Sequence[int], float], Sequence[object]],
         ask: Callable[[Sequence[int]], Sequence[Lease]],
     ) -> None:
         self.seconds = seconds
@@ -124,8 +124,8 @@ class Leases:
     def tick(self) -> None:
         """Renew and ask what is due. To be called all the time, by one thread."""
         if time.monotonic() >= self._renew_at:
-            self._try(self._renew, [*self.held.copy()], self.seconds)
-            self._renew_at = time.monotonic() + self.seconds * RENEWED_AFTER
+            renewed = self._try(self._renew, [*self.held.copy()], self.seconds)
+            self._renew_at = time.monotonic() + self.seconds * (RENEWED_AFTER if renewed else TRIED_AFTER)
         waited = self.waited.copy()
         # Of one document there is a handle for each copy that has ever waited for it.
         numbers = [*dict.fromkeys(document.number for document in waited)]

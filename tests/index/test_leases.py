@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from unittest import mock
 
 import pytest
 
@@ -55,16 +56,18 @@ def test_a_store_that_answers_again_has_the_last_word_and_is_asked_once_for_each
     assert [sorted(numbers) for numbers in store.asked] == [[0, 5]] * 3
 
 
-def test_renewing_goes_on_after_it_has_failed_and_ends_with_the_last_document() -> None:
-    store = Store(0.04)
-    store.leases.held.update({number: Reservation("u0") for number in (1, 2)})
-    for _ in range(3):
-        time.sleep(0.01)
-        store.leases.tick()
-    store.leases.held.clear()
-    time.sleep(0.01)
-    store.leases.tick()
-    assert store.asked == [[1, 2]] * 3
+def test_renewing_that_fails_is_soon_tried_again_and_ends_with_the_last_document() -> None:
+    tried = list[int]()
+    with mock.patch("time.monotonic", return_value=0) as clock:
+        store = Store(60)
+        store.leases.held.update({number: Reservation("u0") for number in (1, 2)})
+        for clock.return_value in range(60):
+            store.lease = Lease(None, 60) if clock() == 20 else store.lease
+            if clock() == 40:
+                store.leases.held.clear()
+            store.leases.tick()
+            tried += [clock()] * (len(store.asked) - len(tried))
+    assert (tried, store.asked) == ([15, 16, 17, 18, 19, 20, 35], [[1, 2]] * 7)
 
 
 def test_who_waits_is_told_even_if_the_index_fails() -> None:

@@ -160,6 +160,8 @@ def test_a_full_server_files_nothing_and_settles(redis_server: RedisServer, redi
         try:
             with pytest.raises(IndexUnavailable, match="give it more maxmemory"):
                 reserve(index, documents([0xFFFF << 40], 5))
+            with pytest.raises(IndexUnavailable, match="give it more maxmemory"):
+                index.store.renew([*index.leases.held], 60)
             held.confirm()
             index.flush()
             assert urls_near(index, 1) == ["u0"]

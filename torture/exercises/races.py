@@ -65,11 +65,11 @@ class Page:
     crawl: int
     #: "new": perhaps filed. "held": pending. "kept". "going": perhaps removed. "gone", or never filed.
     state: str = "new"
-    #: Whether it may ever count as kept; whether it is on disk, so that others see it; whether its lease was
-    #: over, so others may be kept.
+    #: Whether it may ever count as kept; whether it is on disk, so that others see it.
     confirmed: bool = False
     written: bool = False
-    lapsed: bool = False
+    #: What a server knows it by, if it was reserved.
+    number: int = 0
     #: The crawls that cannot see it, or -1 for all that look; when it was settled.
     hidden: set[int] = field(default_factory=set)
     settled_at: float = math.inf
@@ -80,27 +80,28 @@ class Page:
 class Race:
     """Two crawls do random things to an index that each opens by *opened*; what must be true is checked.
 
-    With *over*, which returns the pages whose leases on a server are over, all is seen by all.
+    With *ends*, the leases on a server as they were given and renewed, all is seen by all.
     """
 
     def __init__(
-        self, seed: int, opened: Callable[[], Any], over: Callable[[], set[str]] | None = None
+        self, seed: int, opened: Callable[[], Any], ends: dict[int, float] | None = None
     ) -> None:
         self.dice = random.Random(seed)
-        self.scheduler, self.opened, self.over = Scheduler(self.dice), opened, over
+        self.scheduler, self.opened, self.ends = Scheduler(self.dice), opened, ends
+        self.on_server = ends is not None
         self.pages, self.indexes, self.loses = list[Page](), dict[int, Any](), False
         self.crew, self.centers = self.dice.choice(CREWS), CENTERS[: self.dice.randint(1, 3)]
         #: Whether leases are renewed in time; when time has leapt. What each round was, as a number.
         self.patient, self.leapt, self.orders = self.dice.random() < 0.5, 0.0, list[int]()
         self.acts = [self.file] * 6 + [self.settle] * 4 + [self.flush, self.discard, self.add, self.ask]
-        self.acts += [self.reopen, *[self.pass_time] * (1 if over is None else 2)]
+        self.acts += [self.reopen, *[self.pass_time] * (1 + self.on_server)]
 
     def open(self, me: int) -> None:
         self.indexes[me] = self.opened()
 
     def crawl(self, me: int) -> None:
         for _ in range(self.dice.randint(1, 2)):
-            with suppress(*[IndexUnavailable] if self.over or self.loses else []):
+            with suppress(*[IndexUnavailable] if self.on_server or self.loses else []):
                 act = self.dice.choice(self.acts)
                 self.scheduler.order += act.__name__.encode()
                 act(me, self.indexes[me])
@@ -127,9 +128,13 @@ class Race:
         return [
             page
             for page in self.pages
-            if page.center == center and page.state in ("held", "kept") and not page.lapsed
-            if self.over or page.crawl == me or page.written
+            if page.center == center and page.state in ("held", "kept") and not self.lapsed(page)
+            if self.on_server or page.crawl == me or page.written
         ]
+
+    def lapsed(self, page: Page) -> bool:
+        """Return whether the lease of a page was over, so others may be kept."""
+        return bool(self.ends) and self.ends.get(page.number, math.inf) <= self.scheduler.now
 
     def page(self, url: str) -> Page:
         return self.pages[int(url[1:])]
@@ -142,7 +147,7 @@ class Race:
     def file(self, me: int, index: Any) -> None:
         """Reserve a page unless it meets others; it may be to replace these. Wait for one that is pending."""
         page, document = self.new(me)
-        wait = TOLD[self.over is not None]
+        wait = TOLD[self.on_server]
         renews = self.dice.random() < 0.2
         for _ in range(3):
             page.state, before = "new", self.seen(me, page.center)
@@ -150,7 +155,7 @@ class Race:
             met: list[Any] = []
 
             def decide(found: Any, met: list[Any] = met) -> Filing | None:
-                met[:] = found, not self.over and index._memtable.committing
+                met[:] = found, not self.on_server and index._memtable.committing
                 for url, each in zip(found.stored.urls, found.pending, strict=True):
                     if self.page(url).confirmed < (each is None):
                         raise Wrong(f"{url} counts as kept")
@@ -167,11 +172,13 @@ class Race:
             ghosts = (hidden if is_committing else hidden | erased).intersection(found.stored.urls)
             if page.handle:  # and so have others: one was filed after the other
                 rivals = [each for each in now if each.handle and page not in each.replaces]
-                missed += [each for each in rivals if self.over or each.crawl == me]
+                missed += [each for each in rivals if self.on_server or each.crawl == me]
             if missed or ghosts:
                 raise Wrong(f"{page} meets {found.stored.urls}: missing {missed}, removed {ghosts}")
             if page.handle:
                 page.state = "held"
+                if self.on_server:
+                    page.number = next(it for it, each in index.leases.held.items() if each is page.handle)
                 page.replaces = [*map(self.page, found.stored.urls)]
                 return
             page.state, told = "gone", list[Any]()
@@ -217,7 +224,7 @@ class Race:
         kept = [page for page in self.kept() if page.crawl == me]
         gone = [page for page in self.pages if me in page.hidden]
         index.flush()
-        viewer = self.indexes[1 - me] if self.over and len(self.indexes) > 1 else index
+        viewer = self.indexes[1 - me] if self.on_server and len(self.indexes) > 1 else index
         there = {url for _, some in viewer.documents() for url in some.urls}
         for page in kept:
             page.written = True
@@ -234,8 +241,8 @@ class Race:
 
     def discard(self, me: int, index: Any) -> None:
         """Remove a page that is kept, or pending: then it is too late to confirm it."""
-        known = [page for page in self.kept() if page.written or not self.over]
-        known += [] if self.over else self.held(me)
+        known = [page for page in self.kept() if page.written or not self.on_server]
+        known += [] if self.on_server else self.held(me)
         for page in self.dice.sample(known, min(1, len(known))):
             state = page.state
             found = index.search(1, np.array([int(page.url[1:])], np.uint64)).document.tolist()
@@ -252,7 +259,7 @@ class Race:
             page.state, page.written, page.settled_at = "kept", True, self.scheduler.now
 
     def pass_time(self, me: int, index: Any) -> None:
-        if self.over is None:
+        if not self.on_server:
             self.scheduler.sleep(0.1 * self.dice.random())
             index.compact()
             return
@@ -260,10 +267,8 @@ class Race:
             return
         seconds = 40.0 if self.patient else self.dice.choice((1.0, 20.0, 70.0))
         self.leapt = self.scheduler.now = self.scheduler.now + seconds
-        over = self.over()
         for page in self.pages:
-            page.lapsed |= page.url in over
-            if page.lapsed and page.state == "held" and self.patient and not self.loses:
+            if page.state == "held" and self.patient and not self.loses and self.lapsed(page):
                 raise Wrong(f"the lease of {page} is over")
         if not self.patient:
             self.file(me, index)
@@ -313,11 +318,14 @@ def on_server(seed: int, server: Any) -> list[int]:
     from scrapy_neardup.index.redis import server as of_server
     from scrapy_neardup.index.redis import store as of_store
     from scrapy_neardup.index.redis.layout import Layout
+    from scrapy_neardup.index.redis.scripts import SCRIPT
 
     client: Any = redis.Redis(port=server.port)
     address = Address.parse(f"{server.url(f'race{seed}')}&parts={1 + 2 * (seed // EVERY % 2)}")
     layout = Layout(HEADER, address.prefixes(address.parts))
+    ends = dict[int, float]()
     client.flushall()
+    client.script_load(SCRIPT)  # or the order of steps hangs on whether an earlier race has brought it
 
     class Stepped(of_server.Server):
         def _execute(self, commands: Any) -> Any:
@@ -332,7 +340,10 @@ def on_server(seed: int, server: Any) -> list[int]:
             fails = race.loses and "EVALSHA" in {each[0] for _, each in commands} and not race.scheduler.over
             if fails and dice.random() < LOST:
                 return [redis.ConnectionError("it is not done")] * len(commands)
-            answered = zip(commands, super()._execute(commands), strict=True)
+            answered = [*zip(commands, super()._execute(commands), strict=True)]
+            for (_, command), answer in answered:
+                if command[0] == "EVALSHA":
+                    note(command[7 + int(command[2]) :], answer)
             now = divmod(int(1e6 * race.scheduler.now), 10**6)
             answers = [now if command == ("TIME",) else answer for (_, command), answer in answered]
             race.scheduler.point()
@@ -340,14 +351,18 @@ def on_server(seed: int, server: Any) -> list[int]:
                 return [redis.ConnectionError("its answer is lost")] * len(commands)
             return answers
 
-    def over() -> set[str]:
-        found: list[Any] = []
-        for prefix in layout.prefixes:
-            some = client.zrangebyscore(prefix + b"p", "-inf", 1000 * race.scheduler.now)
-            found += [client.lindex(*layout.place(int(number))[1:]) for number in some]
-        return {*layout.unpack([*filter(None, found)]).urls}
+    def note(steps: Any, answers: Any) -> None:
+        """Take down when leases end after *steps* of the script; what was over stays so."""
+        for answer in answers:
+            (step, _, size), more = steps[:3], steps[3:]
+            given, steps = more[:size], more[size:]
+            number, end = (given[1], given[0] / 1000) if step == "renew" else (given[0], math.inf)
+            if step == "file" and given[6] == 0:
+                ends[answer] = given[1] / 1000
+            elif step in ("renew", "confirm") and answer == 1 and race.scheduler.now < ends.get(number, 0):
+                ends[number] = end
 
-    race = Race(seed, lambda: RedisIndex(address, HEADER, server=Stepped(address)), over)
+    race = Race(seed, lambda: RedisIndex(address, HEADER, server=Stepped(address)), ends)
     race.loses = seed // EVERY % 4 > 1
     return race.run(of_index, of_store, of_server, check=of_index.find_problems)
 
