@@ -60,7 +60,13 @@ class Scheduler:
 
     def _next(self) -> greenlet:
         """Choose who goes on, and let time pass until somebody can; the hub if all wait for each other."""
-        while not (able := [each for each, waits in self.waiting.items() if self._is_able(*waits)]):
+        while not (
+            able := [
+                each
+                for each, (ready, until) in self.waiting.items()
+                if ready is None or until <= self.now or ready()
+            ]
+        ):
             self.now = min(until for _, until in self.waiting.values())
             if math.isinf(self.now):
                 return self.hub
@@ -68,9 +74,6 @@ class Scheduler:
         chosen = able[int(self.dice.random() * len(able))]
         self.order.append(chosen.place)
         return chosen
-
-    def _is_able(self, ready: Callable[[], object] | None, until: float) -> object:
-        return ready is None or until <= self.now or ready()
 
     def run(self, *these: greenlet) -> None:
         """Run all until *these* end. Raises what one raises, or RuntimeError if all wait for each other."""

@@ -36,7 +36,7 @@ from torture.runner import memory
 from torture.scheduler import Scheduler, SharedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 #: Fingerprints far from each other. All pages with one of these are near-duplicates.
 CENTERS = (0, 0xFFFF << 24, 2**64 - 1)
@@ -83,9 +83,7 @@ class Race:
     With *ends*, the leases on a server as they were given and renewed, all is seen by all.
     """
 
-    def __init__(
-        self, seed: int, opened: Callable[[], Any], ends: dict[int, float] | None = None
-    ) -> None:
+    def __init__(self, seed: int, opened: Callable[[], Any], ends: dict[int, float] | None = None) -> None:
         self.dice = random.Random(seed)
         self.scheduler, self.opened, self.ends = Scheduler(self.dice), opened, ends
         self.on_server = ends is not None
@@ -105,6 +103,7 @@ class Race:
                 act = self.dice.choice(self.acts)
                 self.scheduler.order += act.__name__.encode()
                 act(me, self.indexes[me])
+        self.busy -= 1
 
     def close(self, me: int) -> None:
         self.remove(me, self.held(me), self.indexes[me].close)
@@ -114,9 +113,10 @@ class Race:
             self.close(me)
             self.open(me)
 
-    def together(self, work: Callable[[int], object], crew: Iterable[int]) -> None:
+    def together(self, work: Callable[[int], object], crew: Sequence[int]) -> None:
         """Let each of *crew* do its *work*, in one order of all steps."""
         self.scheduler.order.clear()
+        self.busy = len(crew)
         self.scheduler.run(*[self.scheduler.start(work, me) for me in crew])
         self.orders.append(int.from_bytes(blake2b(self.scheduler.order, digest_size=8).digest(), "big"))
 
@@ -147,7 +147,6 @@ class Race:
     def file(self, me: int, index: Any) -> None:
         """Reserve a page unless it meets others; it may be to replace these. Wait for one that is pending."""
         page, document = self.new(me)
-        wait = TOLD[self.on_server]
         renews = self.dice.random() < 0.2
         for _ in range(3):
             page.state, before = "new", self.seen(me, page.center)
@@ -181,17 +180,22 @@ class Race:
                     page.number = next(it for it, each in index.leases.held.items() if each is page.handle)
                 page.replaces = [*map(self.page, found.stored.urls)]
                 return
-            page.state, told = "gone", list[Any]()
-            for url, each in zip(found.stored.urls, found.pending, strict=True):
-                if each is None:
-                    continue
-                each.add_done_callback(told.append)
-                self.scheduler.point(lambda: told, 2 * wait)  # noqa: B023
-                since = max(self.page(url).settled_at, self.leapt)
-                if since + wait < self.scheduler.now and not told and not self.loses:
-                    raise Wrong(f"{page} waits for {url}, which is settled")
-            if not told:
+            page.state, handles = "gone", zip(found.stored.urls, found.pending, strict=True)
+            if not any(self.is_told(page, self.page(url), each) for url, each in handles if each):
                 return
+
+    def is_told(self, page: Page, other: Page, handle: Any) -> bool:
+        """Have a *page* wait for the end of an *other* that is pending; return whether it is told."""
+        told, wait = list[Any](), TOLD[self.on_server]
+        handle.add_done_callback(told.append)
+        self.busy -= 1
+        # Once all others have ended or wait, too, nobody is left to settle it.
+        self.scheduler.point(lambda: told or not (self.busy or other.settled_at < math.inf), 2 * wait)
+        self.busy += 1
+        since = max(other.settled_at, self.leapt)
+        if since + wait < self.scheduler.now and not told and not self.loses:
+            raise Wrong(f"{page} waits for {other}, which is settled")
+        return bool(told)
 
     def ask(self, me: int, index: Any) -> None:
         """Look a page up by its URL."""
@@ -321,7 +325,7 @@ def on_server(seed: int, server: Any) -> list[int]:
     from scrapy_neardup.index.redis.scripts import SCRIPT
 
     client: Any = redis.Redis(port=server.port)
-    address = Address.parse(f"{server.url(f'race{seed}')}&parts={1 + 2 * (seed // EVERY % 2)}")
+    address = Address.parse(f"{server.url('race')}&parts={1 + 2 * (seed // EVERY % 2)}")
     layout = Layout(HEADER, address.prefixes(address.parts))
     ends = dict[int, float]()
     client.flushall()
@@ -329,10 +333,12 @@ def on_server(seed: int, server: Any) -> list[int]:
 
     class Stepped(of_server.Server):
         def _execute(self, commands: Any) -> Any:
-            parts = {prefix: [each for each in commands if each[0] == prefix] for prefix, _ in commands}
+            parts: dict[bool | bytes, list[Any]] = {}
+            for each in commands:  # other prefixes are those where an index of more parts might be
+                parts.setdefault(each[0] in layout.prefixes and each[0], []).append(each)
             order = race.dice.sample([*parts], len(parts))
-            answers = {prefix: iter(self.each(parts[prefix])) for prefix in order}
-            return [next(answers[prefix]) for prefix, _ in commands]
+            answers = {part: iter(self.each(parts[part])) for part in order}
+            return [next(answers[prefix in layout.prefixes and prefix]) for prefix, _ in commands]
 
         def each(self, commands: Any) -> Any:
             race.scheduler.point()
