@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import scrapy_neardup
 
 if TYPE_CHECKING:
-    from types import FrameType, TracebackType
+    from types import FrameType
 
     from typing_extensions import Self
 
@@ -55,8 +55,7 @@ class LoopWatch:
         def timed(self: asyncio.Handle) -> None:
             if threading.get_ident() != watch._thread:
                 return run(self)
-            looks: list[str] = []
-            watch._looks = looks
+            watch._looks = looks = list[str]()
             watch._began, busy = time.perf_counter(), time.thread_time()
             try:
                 return run(self)
@@ -73,9 +72,7 @@ class LoopWatch:
         threading.Thread(target=self._look, daemon=True).start()
         return self
 
-    def __exit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop.set()
         asyncio.Handle._run = self._run  # type: ignore[method-assign]
 

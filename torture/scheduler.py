@@ -45,8 +45,8 @@ class Scheduler:
 
     def point(self, ready: Callable[[], object] | None = None, seconds: float | None = None) -> None:
         """Let others run; go on once *ready* says so, or after so many *seconds*."""
-        me = getcurrent()
-        if me not in self.waiting or (ready is None and not self.over and self.dice.random() < self.calm):
+        is_calm = ready is None and not self.over and self.dice.random() < self.calm
+        if is_calm or (me := getcurrent()) not in self.waiting:
             return
         if not self.over:
             self.waiting[me] = ready, math.inf if seconds is None else self.now + seconds
@@ -60,13 +60,8 @@ class Scheduler:
 
     def _next(self) -> greenlet:
         """Choose who goes on, and let time pass until somebody can; the hub if all wait for each other."""
-        while not (
-            able := [
-                each
-                for each, (ready, until) in self.waiting.items()
-                if ready is None or until <= self.now or ready()
-            ]
-        ):
+        waits = self.waiting.items()
+        while not (able := [it for it, (go, until) in waits if go is None or until <= self.now or go()]):
             self.now = min(until for _, until in self.waiting.values())
             if math.isinf(self.now):
                 return self.hub

@@ -48,10 +48,8 @@ def on_disk(path: Path, dice: random.Random, began: float) -> list[str]:
 
     A document may go once its time is over 30 days before the latest that the clock has said.
     """
-    wrong: list[str] = []
-    times: dict[int, int] = {}
-    now, number = began, 0
-    newest = clock.now()
+    wrong, times = list[str](), dict[int, int]()
+    now, number, newest = began, 0, clock.now()
     index = LmdbIndex(path, HEADER, window=WINDOW, tuning=TUNING)
     for _ in range(STEPS):
         now = leap(dice, now)

@@ -6,7 +6,6 @@ import logging
 import math
 import random
 import resource
-import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -14,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,8 +85,8 @@ class Race:
 
     def __init__(self, seed: int, opened: Callable[[], Any], ends: dict[int, float] | None = None) -> None:
         self.dice = random.Random(seed)
-        self.scheduler, self.opened, self.ends = Scheduler(self.dice), opened, ends
-        self.on_server = ends is not None
+        self.scheduler, self.opened, self.on_server = Scheduler(self.dice), opened, ends is not None
+        self.ends = {} if ends is None else ends
         self.pages, self.indexes, self.loses = list[Page](), dict[int, Any](), False
         self.crew, self.centers = self.dice.choice(CREWS), CENTERS[: self.dice.randint(1, 3)]
         #: Whether leases are renewed in time; when time has leapt. What each round was, as a number.
@@ -128,13 +128,10 @@ class Race:
         return [
             page
             for page in self.pages
-            if page.center == center and page.state in ("held", "kept") and not self.lapsed(page)
+            if page.center == center and page.state in ("held", "kept")
+            if self.ends.get(page.number, math.inf) > self.scheduler.now
             if self.on_server or page.crawl == me or page.written
         ]
-
-    def lapsed(self, page: Page) -> bool:
-        """Return whether the lease of a page was over, so others may be kept."""
-        return bool(self.ends) and self.ends.get(page.number, math.inf) <= self.scheduler.now
 
     def page(self, url: str) -> Page:
         return self.pages[int(url[1:])]
@@ -192,8 +189,7 @@ class Race:
         # Once all others have ended or wait, too, nobody is left to settle it.
         self.scheduler.point(lambda: told or not (self.busy or other.settled_at < math.inf), 2 * wait)
         self.busy += 1
-        since = max(other.settled_at, self.leapt)
-        if since + wait < self.scheduler.now and not told and not self.loses:
+        if max(other.settled_at, self.leapt) + wait < self.scheduler.now and not told and not self.loses:
             raise Wrong(f"{page} waits for {other}, which is settled")
         return bool(told)
 
@@ -271,8 +267,8 @@ class Race:
             return
         seconds = 40.0 if self.patient else self.dice.choice((1.0, 20.0, 70.0))
         self.leapt = self.scheduler.now = self.scheduler.now + seconds
-        for page in self.pages:
-            if page.state == "held" and self.patient and not self.loses and self.lapsed(page):
+        for page in self.pages if self.patient and not self.loses else ():
+            if page.state == "held" and page not in self.seen(me, page.center):
                 raise Wrong(f"the lease of {page} is over")
         if not self.patient:
             self.file(me, index)
@@ -300,77 +296,69 @@ class Race:
 
 def on_disk(seed: int, folder: Path) -> list[int]:
     """Do the race of a *seed* on a file; return what each round was, as a number."""
-    path = folder / f"race{seed}"
-    path.mkdir()
     tuning = replace(TUNING, group_seconds=(0.1, 1.0, 10.0)[seed % 3])
-    race = Race(seed, lambda: LmdbIndex(path, HEADER, tuning=tuning))
+    race = Race(seed, lambda: LmdbIndex(Path(path), HEADER, tuning=tuning))
     race.loses = seed % 4 == 1
-    real = lmdb.open(str(path), map_size=1 << 26, max_dbs=5, sync=False, lib_version=0)
-    shared = SharedFile(real, race.scheduler, lambda: race.loses and race.dice.random() < FAILS)
-    with real, mock.patch.object(lmdb, "open", return_value=shared):
-        orders = race.run(check=commands.check)
-    shutil.rmtree(path)
-    return orders
+    with (
+        tempfile.TemporaryDirectory(dir=folder) as path,
+        lmdb.open(path, map_size=1 << 26, max_dbs=5, sync=False, lib_version=0) as real,
+    ):
+        shared = SharedFile(real, race.scheduler, lambda: race.loses and race.dice.random() < FAILS)
+        with mock.patch.object(lmdb, "open", return_value=shared):
+            return race.run(check=commands.check)
 
 
 def on_server(seed: int, server: Any) -> list[int]:
     """Do the race of a *seed* on a server, where leases run out and answers are lost."""
     import redis
 
-    from scrapy_neardup.index.redis import Address, RedisIndex
     from scrapy_neardup.index.redis import index as of_index
     from scrapy_neardup.index.redis import server as of_server
     from scrapy_neardup.index.redis import store as of_store
-    from scrapy_neardup.index.redis.layout import Layout
-    from scrapy_neardup.index.redis.scripts import SCRIPT
 
     client: Any = redis.Redis(port=server.port)
-    address = Address.parse(f"{server.url('race')}&parts={1 + 2 * (seed // EVERY % 2)}")
-    layout = Layout(HEADER, address.prefixes(address.parts))
-    ends = dict[int, float]()
+    address = of_server.Address.parse(f"{server.url('race')}&parts={1 + 2 * (seed // EVERY % 2)}")
+    prefixes, ends = address.prefixes(address.parts), dict[int, float]()
     client.flushall()
-    client.script_load(SCRIPT)  # or the order of steps hangs on whether an earlier race has brought it
+    client.script_flush()  # or the order of steps hangs on whether an earlier race has brought it
 
     class Stepped(of_server.Server):
         def _execute(self, commands: Any) -> Any:
-            parts: dict[bool | bytes, list[Any]] = {}
-            for each in commands:  # other prefixes are those where an index of more parts might be
-                parts.setdefault(each[0] in layout.prefixes and each[0], []).append(each)
-            order = race.dice.sample([*parts], len(parts))
-            answers = {part: iter(self.each(parts[part])) for part in order}
-            return [next(answers[prefix in layout.prefixes and prefix]) for prefix, _ in commands]
+            # Other prefixes are those where an index of more parts might be.
+            every = [[*some] for _, some in groupby(commands, lambda it: it[0] in prefixes and it[0])]
+            order = race.dice.sample(range(len(every)), len(every))
+            answers = {each: self.each(every[each]) for each in order}
+            return [answer for each in sorted(order) for answer in answers[each]]
 
         def each(self, commands: Any) -> Any:
             race.scheduler.point()
-            dice = race.dice
             fails = race.loses and "EVALSHA" in {each[0] for _, each in commands} and not race.scheduler.over
-            if fails and dice.random() < LOST:
+            if fails and race.dice.random() < LOST:
                 return [redis.ConnectionError("it is not done")] * len(commands)
-            answered = [*zip(commands, super()._execute(commands), strict=True)]
-            for (_, command), answer in answered:
-                if command[0] == "EVALSHA":
-                    note(command[7 + int(command[2]) :], answer)
+            answered = zip(commands, super()._execute(commands), strict=True)
             now = divmod(int(1e6 * race.scheduler.now), 10**6)
             answers = [now if command == ("TIME",) else answer for (_, command), answer in answered]
             race.scheduler.point()
-            if fails and dice.random() < LOST:
+            if fails and race.dice.random() < LOST:
                 return [redis.ConnectionError("its answer is lost")] * len(commands)
             return answers
 
-    def note(steps: Any, answers: Any) -> None:
-        """Take down when leases end after *steps* of the script; what was over stays so."""
-        for answer in answers:
-            (step, _, size), more = steps[:3], steps[3:]
-            given, steps = more[:size], more[size:]
-            number, end = (given[1], given[0] / 1000) if step == "renew" else (given[0], math.inf)
-            if step == "file" and given[6] == 0:
-                ends[answer] = given[1] / 1000
-            elif step in ("renew", "confirm") and answer == 1 and race.scheduler.now < ends.get(number, 0):
-                ends[number] = end
+    class Noting(of_store.Store):
+        def _send(self, calls: Any, **how: Any) -> Any:
+            """Take down when leases end; one that was over stays so."""
+            answers = super()._send(calls, **how)
+            for (_, step, _, given), answer in zip(calls, answers, strict=True):
+                if step == "file" and given[6] == 0:
+                    ends[answer] = given[1] / 1000
+                elif step in ("renew", "confirm") and answer == 1:
+                    number, end = (given[1], given[0] / 1000) if step == "renew" else (given[0], math.inf)
+                    ends[number] = end if race.scheduler.now < ends.get(number, 0) else 0
+            return answers
 
-    race = Race(seed, lambda: RedisIndex(address, HEADER, server=Stepped(address)), ends)
+    race = Race(seed, lambda: of_index.RedisIndex(address, HEADER, server=Stepped(address)), ends)
     race.loses = seed // EVERY % 4 > 1
-    return race.run(of_index, of_store, of_server, check=of_index.find_problems)
+    with mock.patch.object(of_index, "Store", Noting):
+        return race.run(of_index, of_store, of_server, check=of_index.find_problems)
 
 
 def races(seeds: Iterable[int], folder: Path) -> tuple[Round, set[int]]:

@@ -93,6 +93,7 @@ class Environment:
         self.scratch = path is None
         self.tuning = tuning
         self.path = Path(tempfile.mkdtemp(prefix="neardup-")) if path is None else path
+        self._data = self.path / DATA
         #: Held by the thread that maintains the index, as long as that takes.
         self.compaction_lock = threading.RLock()
         #: Held during each search and each change of the memtable.
@@ -135,11 +136,10 @@ class Environment:
 
         LMDB leaves out pages that a transaction has taken from the end and given back.
         """
-        data = self.path / DATA
-        if not self.scratch and data.stat().st_size < self.size():
+        if not self.scratch and self._data.stat().st_size < self.size():
             with self.env.begin(write=True):  # keeps others from writing
-                if data.stat().st_size < self.size():
-                    os.truncate(data, self.size())
+                if self._data.stat().st_size < self.size():
+                    os.truncate(self._data, self.size())
 
     def last_transaction(self) -> int:
         """Return the number of the last commit by any process."""
