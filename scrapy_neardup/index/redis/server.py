@@ -9,7 +9,6 @@ import time
 from binascii import crc_hqx
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -87,7 +86,12 @@ class Address(NamedTuple):
 
     def part(self, part: int, parts: int) -> bytes:
         """Return what the keys of one of some *parts* begin with: slots as far apart as of nodes."""
-        return _beginning(self.prefix, self.name, part, parts)
+        if part == 0:
+            return self.prefix
+        first = slot_of(self.prefix) * parts // SLOTS
+        middle = (2 * ((first + part) % parts) + 1) * SLOTS // (2 * parts)
+        names = (b"neardup:{%s/%d.%d}:" % (self.name.encode(), part, each) for each in count())
+        return next(name for name in names if abs(slot_of(name) - middle) < ASIDE)
 
     def prefixes(self, parts: int) -> list[bytes]:
         """Return what the keys of each of some *parts* begin with."""
@@ -136,14 +140,6 @@ class Address(NamedTuple):
             return cls(_joined(scheme, authority, path, said), name, shown, parts=int(divided))
         path = f"/{database or 0}" if service else ""
         return cls(_joined(scheme, login + at, path, said), name, shown, hosts, service, asks, int(divided))
-
-
-@lru_cache(1024)
-def _beginning(prefix: bytes, name: str, part: int, parts: int) -> bytes:
-    first = slot_of(prefix) * parts // SLOTS
-    middle = (2 * ((first + part) % parts) + 1) * SLOTS // (2 * parts)
-    names = (b"neardup:{%s/%d.%d}:" % (name.encode(), part, each) for each in count())
-    return next(each for each in names if abs(slot_of(each) - middle) < ASIDE) if part else prefix
 
 
 def slot_of(prefix: bytes) -> int:
@@ -228,11 +224,8 @@ class Server:
         rows = [*range(len(commands))]
         for _ in range(3):
             nodes: dict[redis.Redis, list[int]] = {}
-            clients = {
-                prefix: self._client(prefix) for prefix in dict.fromkeys(commands[row][0] for row in rows)
-            }
             for row in rows:
-                nodes.setdefault(clients[commands[row][0]], []).append(row)
+                nodes.setdefault(self._client(commands[row][0]), []).append(row)
             asked = [(client, [commands[row][1] for row in mine]) for client, mine in nodes.items()]
             got = map(self._pipelined, asked) if len(asked) == 1 else self._pool.map(self._pipelined, asked)
             for mine, of_node in zip(nodes.values(), got, strict=True):

@@ -448,9 +448,7 @@ class Store:
     def renew(self, numbers: Sequence[int], seconds: float) -> list[Any]:
         """Have the leases of pending documents end so many *seconds* from now; return an answer to each."""
         ends = self.now() + round(seconds * 1000)
-        return self.ask(
-            [Call(number % len(self.prefixes), "renew", [], (ends, number)) for number in numbers]
-        )
+        return self.ask([Call(it % len(self.prefixes), "renew", [], (ends, it)) for it in numbers])
 
     def leases(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
