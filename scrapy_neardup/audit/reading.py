@@ -107,7 +107,9 @@ class Reader:
                 self._sink.add_problem(origin, f"more than {most:,} bytes")
                 continue
             # Of a cache each response is a folder.
-            stamp = self._stamp(origin.path) or _stamp(str(Path(origin.path, origin.place, "response_body")))
+            stamp = self._stamp(origin.path)
+            if not stamp and origin.place:
+                stamp = _stamp(str(Path(origin.path, origin.place, "response_body")))
             if self._sink.has(origin, stamp):
                 continue
             row = row_of(record, root, stamp)

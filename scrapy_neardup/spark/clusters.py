@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from scrapy_neardup.audit.clustering import cluster, group_pages, judge_of, number_clusters, order_of
 from scrapy_neardup.audit.output import files
 
-from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, schema_of
+from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers
 from .pairs import REPEATS
 
 if TYPE_CHECKING:
@@ -138,9 +138,9 @@ def compare(table: pa.Table, settings: AuditOptions) -> pa.RecordBatch:
     """Compare all pages as the audit of one machine does."""
     table = table.sort_by("row")
     pages, clusters, pairs = cluster(crawl_of(table, settings), settings, lambda done: None)
-    found = shown(table, pages, clusters, settings)
-    found += [pair | {"row": row} for row, pair in enumerate(files.rows_of(files.pair_columns(pages, pairs)))]
-    return pa.RecordBatch.from_pylist(found, schema_of(TOGETHER))
+    found = [shown(table, pages, clusters, settings, TOGETHER)]
+    beside = {"row": range(len(pairs)), **files.pair_columns(pages, pairs)}
+    return pa.concat_batches([*found, batch_of(beside, TOGETHER)])
 
 
 def group(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
@@ -153,25 +153,24 @@ def group(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> pa.Record
     places = order[np.searchsorted(rows[order], sides)]
     judge = judge_of(crawl, settings, numbers(table, "template"))
     pages = group_pages(crawl, judge, places, numbers(table, "rank"), numbers(table, "sibling"))
-    found = shown(table, pages, number_clusters(pages), settings)
-    return pa.RecordBatch.from_pylist(found, schema_of(GROUPED))
+    return shown(table, pages, number_clusters(pages), settings, GROUPED)
 
 
 def shown(
-    table: pa.Table, pages: NDArray[Any], clusters: NDArray[Any], settings: AuditOptions
-) -> list[dict[str, Any]]:
-    """Return the rows of `GROUPED` for the pages in *table*."""
-    rows, ids = numbers(table, "row"), numbers(table, "id")
-    found = [*files.rows_of(files.page_columns(pages, clusters))]
-    columns = {"row": rows, "id": ids, "rank": pages["rank"], "drop": files.repeating(pages, settings)}
-    columns |= {"leader": rows[pages["canonical"]], "kept": ids[pages["canonical"]]}
-    for page, *others in zip(found, *(each.tolist() for each in columns.values()), strict=True):
-        page |= zip(columns, others, strict=True)
-        page["name"] = files.name_of(page["url"])
-        # A name stays if any page of it does.
-        page["drop"] = page["drop"] and files.is_plain(page["name"])
-        page["series"] = files.only_numbers_differ(page["url"], page["canonical"] or "")
-    places = clusters["canonical"].tolist()
-    for place, led in zip(places, files.rows_of(files.cluster_columns(pages, clusters)), strict=True):
-        found[place] |= led
-    return found
+    table: pa.Table | pa.RecordBatch, pages: NDArray[Any], clusters: NDArray[Any], settings: AuditOptions,
+    schema: str,
+) -> pa.RecordBatch:  # fmt: skip
+    """Return the rows of `GROUPED` for the pages in *table*, with the columns of a *schema*."""
+    rows, ids, kept = numbers(table, "row"), numbers(table, "id"), pages["canonical"]
+    columns = dict[str, Any](files.page_columns(pages, clusters))
+    columns |= {"row": rows, "id": ids, "rank": pages["rank"], "leader": rows[kept], "kept": ids[kept]}
+    columns["name"] = names = [*map(files.name_of, columns["url"])]
+    # A name stays if any page of it does.
+    columns["drop"] = files.repeating(pages, settings) & np.array([*map(files.is_plain, names)], bool)
+    leaders = [leader or "" for leader in columns["canonical"]]
+    columns["series"] = [*map(files.only_numbers_differ, columns["url"], leaders)]
+    led = files.cluster_columns(pages, clusters)
+    for name in column_names(LED):
+        columns[name] = np.full(len(pages), None)
+        columns[name][clusters["canonical"]] = np.fromiter(led[name], object, len(clusters))
+    return batch_of(columns, schema)

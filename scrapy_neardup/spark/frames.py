@@ -51,9 +51,9 @@ def schema_of(columns: str) -> pa.Schema:
 
 
 def batch_of(columns: dict[str, Any], schema: str) -> pa.RecordBatch:
-    """Return a batch of *columns* with the types of a *schema*, which is written as for `column_names`."""
-    wanted = schema_of(schema)
-    arrays = [_array(columns[field.name], field.type) for field in wanted]
+    """Return a batch with the columns of a *schema*, see `column_names`: null where *columns* lack one."""
+    wanted, empty = schema_of(schema), [None] * max(map(len, columns.values()))
+    arrays = [_array(columns.get(field.name, empty), field.type) for field in wanted]
     return pa.RecordBatch.from_arrays(arrays, schema=wanted)
 
 
@@ -155,8 +155,9 @@ class Workspace:
         return self.spark.read.schema(frame.schema).parquet(self.path(name))
 
     def numbered(self, frame: DataFrame, by: Sequence[str], name: str) -> DataFrame:
-        """Keep *frame* with a column ``row``: int64 that ascend in the order *by*, with gaps."""
-        return self.keep(self.ordered(frame, *by).withColumn("row", F.monotonically_increasing_id()), name)
+        """Return *frame* with a ``row``, int64 that ascend in the order *by*, with gaps; kept if many."""
+        found = self.ordered(frame, *by).withColumn("row", F.monotonically_increasing_id())
+        return found if self.alone else self.keep(found, name)
 
     def ordered(self, frame: DataFrame, *by: str) -> DataFrame:
         """Return *frame* in the order *by*, part after part."""

@@ -235,15 +235,8 @@ _KEPT = (
 )  # fmt: skip
 #: The order of `audit.crawl`: what is the same in all of these is the same page.
 _ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record", "note")
-
-
 #: Which of what was signed are pages.
 PAGE = "kind = 'page' and (reason is null or reason = 'no_text')"
-
-
-def in_order(signed: DataFrame, space: Workspace) -> DataFrame:
-    """Keep the pages among what was *signed*, each with its number ``row`` in the order of URLs."""
-    return space.numbered(signed.where(PAGE).selectExpr(*_KEPT), _ORDER, "work/pages")
 
 
 #: A page as it is compared, and besides what is shown of it.
@@ -258,13 +251,12 @@ SHOWN = (
 _CHANGES = "instead string, left_out array<long>"
 
 
-def named(
-    pages: DataFrame, count: int, texts_read: DataFrame, space: Workspace, settings: AuditOptions
-) -> DataFrame:
-    """Keep the pages as they are compared: with names, and signatures without the boilerplate of sites.
+def named(signed: DataFrame, count: int, space: Workspace, settings: AuditOptions) -> DataFrame:
+    """Keep the pages among what was *signed*, so many, as they are compared: in the order of URLs.
 
-    There are so many *pages*; *texts_read* has the packed ``text`` of each ``id``.
+    They have names, and signatures without the boilerplate of sites. No page is written twice.
     """
+    pages = space.numbered(signed.where(PAGE).selectExpr(*_KEPT), _ORDER, "work/pages")
     by = [] if space.alone else ["site"]
     by_site = in_groups(pages, by, count, name_rows, f"{COMPARED}, {SHOWN}, {_CHANGES}")
     by_site = space.keep(by_site, "work/named")
@@ -272,9 +264,10 @@ def named(
     same = by_site.where(f"not ({is_changed})").drop(*column_names(_CHANGES))
     changed = by_site.where(is_changed)
     ids = space.of_few(changed.select("id"))
-    needed = texts_read.join(ids, "id", "left_semi")  # most texts are not sent around
+    read = signed.where("text is not null").select("id", "text")
+    needed = read.join(ids, "id", "left_semi")  # most texts are not sent around
     signed_anew = mapped(changed.join(needed, "id"), sign_rest, f"{COMPARED}, {SHOWN}", settings)
-    return space.keep(same.unionByName(signed_anew), "work/documents")
+    return same.unionByName(space.keep(signed_anew, "work/changed"))
 
 
 def name_rows(table: pa.Table) -> pa.RecordBatch:

@@ -29,8 +29,8 @@ from scrapy_neardup.matching.records import filed_url, header_for
 
 from . import clusters
 from .clusters import LED, SHOWN, TOGETHER, clustered, compare, connected, ranked
-from .frames import Workspace, column_names, in_groups, keys_of, mapped, records_of, texts
-from .pages import PAGE, SIGNED, find_paths, in_order, named, read_frame, read_paths
+from .frames import Workspace, batch_of, column_names, in_groups, keys_of, mapped, records_of, texts
+from .pages import PAGE, SIGNED, find_paths, named, read_frame, read_paths
 from .pairs import REPEATS, candidates, firsts, judged
 
 if TYPE_CHECKING:
@@ -81,48 +81,51 @@ def write_tables(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None
         space.keep(space.ordered(table, by).select(*columns), f"{name}.parquet")
 
 
-def write_dropped(grouped: DataFrame, read: DataFrame, space: Workspace) -> None:
-    """Write what can be dropped, a name a line: `output.files.dropped` says what that is.
-
-    *read* has the packed ``text`` of each ``id``.
-    """
-    series = grouped.where("drop and series and verdict <> 'exact'").select("row", "id", "kept")
-    ids = series.select("id").union(series.select("kept")).distinct()
-    found = space.keep(read.join(space.of_few(ids), "id", "left_semi"), "work/texts")
-    series = series.join(found, "id").join(found.selectExpr("id kept", "text other"), "kept")
-    others = mapped(series, with_other_numbers, "row long").withColumn("other", F.lit(True))
+def write_dropped(grouped: DataFrame, signed: DataFrame, space: Workspace) -> None:
+    """Write what can be dropped, a name a line: `output.files.dropped` says what that is."""
+    series = grouped.where("drop and series and verdict <> 'exact'")
+    sides = series.selectExpr("row", "explode(array(id, kept)) id")
+    stored = signed.where("text is not null").select("id", "text").join(space.of_few(sides), "id")
+    said = mapped(stored, numbers_said, "row long, said string")
+    others = said.groupBy("row").agg(F.expr("min(said) <> max(said) other")).where("other")
     pages = grouped.select("row", "name", "drop").join(others, "row", "left")
     wanted = pages.groupBy("name").agg(F.expr("bool_and(drop and other is null) wanted")).where("wanted")
     space.ordered(wanted.select("name"), "name").write.mode("overwrite").text(space.path("drop.txt"))
 
 
-def with_other_numbers(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the pages whose text has other numbers than that of their canonical page."""
-    own, kept = (
-        [numbers_in(unpacked(each).shown) for each in texts(batch, name)] for name in ("text", "other")
-    )
-    differs = [one != other for one, other in zip(own, kept, strict=True)]
-    return batch.select(["row"]).filter(pa.array(differs, pa.bool_()))
+def numbers_said(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the numbers in texts, which are equal if `output.files.numbers_in` finds them so."""
+    found = (numbers_in(unpacked(each).shown) for each in texts(batch, "text"))
+    said = [" ".join(sorted(each.elements())) for each in found]
+    return batch_of({"row": batch.column("row"), "said": said}, "row long, said string")
+
+
+def count_read(signed: DataFrame) -> tuple[int, int, dict[str, int]]:
+    """Return how many pages were *signed*, how many could not be, and by reason what is no page."""
+    what = (f"{PAGE} page", "if(kind = 'skipped', reason, null) reason", "coalesce(count, 1) count")
+    counts = signed.selectExpr(*what).groupBy("page", "reason").agg(F.sum("count")).collect()
+    found = {(page, reason): count for page, reason, count in counts}
+    pages, problems = found.pop((True, None), 0), found.pop((False, None), 0)
+    return pages, problems, {reason: count for (_, reason), count in sorted(found.items())}
 
 
 def summarise(
-    grouped: DataFrame, pairs: DataFrame, read: DataFrame, settings: AuditOptions
+    grouped: DataFrame, pairs: DataFrame, problems: int, skipped: dict[str, int], settings: AuditOptions
 ) -> dict[str, Any]:
     """Return the counts of ``summary.json``, and the largest clusters."""
-    counts = grouped.groupBy("verdict", "handled").agg(
-        F.count("*").alias("pages"), F.count("size").alias("led")
-    )
-    verdicts, handled, clusters = Counter[str](), Counter[str](), 0
-    for verdict, how, pages, led in counts.collect():
-        verdicts[verdict] += pages
+    each = grouped.select("verdict", "handled", "size")
+    each = each.unionByName(pairs.select("kind"), allowMissingColumns=True)
+    counts = each.groupBy("kind", "verdict", "handled").agg(F.count("*"), F.count("size"))
+    verdicts, handled, kinds, clusters = Counter[str](), Counter[str](), dict[str, int](), 0
+    for kind, verdict, how, count, led in counts.orderBy("kind").collect():
         clusters += led
+        if kind is not None:
+            kinds[kind] = count
+        else:
+            verdicts[verdict] += count
         if verdict in ("exact", "near"):
-            handled[how or "to_fix"] += pages
+            handled[how or "to_fix"] += count
     largest = grouped.where("size is not null").orderBy(F.desc("size"), "rank").limit(LARGEST)
-    why = "if(kind = 'skipped', reason, null) skipped"
-    unread = read.where(f"not ({PAGE})").selectExpr(why, "coalesce(count, 1) count")
-    skipped = dict(unread.groupBy("skipped").agg(F.sum("count")).collect())
-    problems = skipped.pop(None, 0)
     return {
         "version": __version__,
         "settings": settings_of(settings),
@@ -130,8 +133,8 @@ def summarise(
         "verdicts": dict.fromkeys(VERDICTS, 0) | verdicts,
         "handled": dict.fromkeys([*HANDLED, "to_fix"], 0) | handled,
         "clusters": clusters,
-        "pairs": dict(pairs.groupBy("kind").count().orderBy("kind").collect()),
-        "skipped": dict(sorted(skipped.items())),
+        "pairs": kinds,
+        "skipped": skipped,
         "problems": problems,
         "largest_clusters": [
             {"cluster": place, **row.asDict()}
@@ -287,18 +290,15 @@ def _audit(
     signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
     content = {"settings": asdict(settings), "identity": _identity(settings)}
     space.write_text(SETTINGS, json.dumps(content) + "\n")
-    count = signed.where(PAGE).count()
+    count, problems, skipped = count_read(signed)
     if not count:
         raise ConfigurationError("No pages: name what was crawled.")
     alone = count <= clusters.ALONE
     if alone:
         space.spark, space.alone = brief(spark, count), True
         signed = space.spark.read.schema(signed.schema).parquet(space.path(SIGNATURES))
-    watch("sorting")
-    pages = in_order(signed, space)
     watch("boilerplate")
-    packed = signed.where("text is not null").select("id", "text")
-    documents = named(pages, count, packed, space, settings)
+    documents = named(signed, count, space, settings)
     if alone:
         watch("comparing")
         every = in_groups(documents, [], 0, compare, TOGETHER, settings)
@@ -316,8 +316,8 @@ def _audit(
         found = clustered(documents, count, pairs, components, ranks, space, settings)
     watch("writing")
     write_tables(found, pairs, space)
-    write_dropped(found, packed, space)
-    summary = summarise(found, pairs, signed, settings)
+    write_dropped(found, signed, space)
+    summary = summarise(found, pairs, problems, skipped, settings)
     space.write_text(SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     space.remove("work")
     return SparkAudit(spark, space.folder, summary)

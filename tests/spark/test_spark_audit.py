@@ -211,7 +211,7 @@ def test_the_demo_with_an_executor_that_is_killed_half_way(
         return found
 
     def kill() -> None:
-        while not ((out / "audit" / "work" / "pages").exists() and (running := executors())):
+        while not ((out / "audit" / "work" / "named").exists() and (running := executors())):
             time.sleep(0.1)
         killed.append(running[0])
         running[0].kill()
