@@ -89,7 +89,7 @@ class Worker:
 
     def _answer(self) -> Any:
         """Return what the process says. Raises EOFError if it ends, BlockingIOError if it takes too long."""
-        told = b""
+        told = bytearray()  # bytes would be copied for each part of a long text
         while more := self._connection.recv(1 << 16):  # which holds any answer without a text
             told += more
             with contextlib.suppress(EOFError, pickle.UnpicklingError):  # that was not all of it
