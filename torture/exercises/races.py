@@ -263,8 +263,8 @@ class Race:
             self.scheduler.sleep(0.1 * self.dice.random())
             index.compact()
             return
-        if self.patient and self.scheduler.now < self.leapt + TOLD[1]:
-            return
+        while self.patient and self.scheduler.now < self.leapt + TOLD[1]:
+            self.scheduler.sleep(TOLD[1])
         seconds = 40.0 if self.patient else self.dice.choice((1.0, 20.0, 70.0))
         self.leapt = self.scheduler.now = self.scheduler.now + seconds
         for page in self.pages if self.patient and not self.loses else ():
