@@ -2,6 +2,7 @@
 
 Pasternack and Roth, "Extracting Article Text from the Web with Maximum Subsequence Segmentation" (WWW 2009):
 each block has a score, paragraphs above zero, all else below; the article is the run with the greatest sum.
+All lengths are in letters, see `length`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,6 @@ from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length
 from .blocks import BESIDE, LISTED, Block, Layout
 from .libraries import SEGMENT, divided
 from .parsing import parsed, remove_no_text, titles
-
-# All lengths are in letters, see `length`.
 
 #: With fewer letters in its paragraphs a page has no article.
 ARTICLE = 300
@@ -52,8 +51,8 @@ _SMALL_SHARE = 1 / 4
 _PROSE = 0.5
 #: A text that is a smaller part of what a page shows does not tell it from pages that show other things.
 _SMALL_PART = 2 / 3
-#: Short lines of the main text that are kept, and comments.
-_DETAILS, _COMMENTS = 200, 100
+#: Short lines beside the main text that are kept, and comments; fewer letters than those have short lines.
+_DETAILS, _COMMENTS, _SHORT = 200, 100, 60
 
 
 class Segment:
@@ -84,8 +83,8 @@ class Segment:
         if digests:
             digests = [number for number in digests if number in run]
             run = _best_run(blocks, headline)
-        ends = [] if headline is None else [headline]
-        inside = layout.container([run.start, run.stop - 1, *ends]) if run else range(len(blocks))
+        held = (run.start, run.stop - 1, run.start if headline is None else headline)
+        inside = layout.container(held) if run else range(len(blocks))
         lines = _free(blocks[run.start : run.stop])
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
@@ -95,8 +94,7 @@ class Segment:
         # They tell pages of a site from each other that have an introduction in common.
         details += [blocks[number].text for number in digests if number in inside]
         # So does what a letter quotes above its own words, or between them.
-        above = begin if headline is None else min(begin, headline)
-        details += [block.text for block in blocks[above : run.stop] if block.region == "quoted"]
+        details += [block.text for block in blocks[begin : run.stop] if block.region == "quoted"]
         # Comments are no part of the text, but pages of one article may differ in nothing else.
         comments = (block.text for block in blocks if block.prose and block.region == "comments")
         details[:0] = [stand_in(mmh3.hash64(text, signed=False)[0]) for text in comments][:_COMMENTS]
@@ -110,7 +108,13 @@ class Segment:
             return _with_all_shown(whole, blocks) if found_lines else None
         kept = prose if found >= _PROSE * _letters(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details[:_DETAILS]))
-        return _with_all_shown(text, blocks[inside.start : inside.stop])
+        text = _with_all_shown(text, blocks[inside.start : inside.stop])
+        if kept is lines or found < 2 * ARTICLE:
+            return text
+        # In so long a text no short line is fingerprinted, so they stand in their places, each line once.
+        said = dict.fromkeys([block.text for block in lines if block.prose or block.letters < _SHORT])
+        others = [line for line in text.details.split("\n") if line not in said]
+        return text._replace(text="\n".join(said), details="\n".join(others))
 
 
 def _with_all_shown(text: MainText, blocks: Sequence[Block]) -> MainText:
@@ -278,14 +282,10 @@ def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | No
         block = blocks[number]
         if number >= behind and (block.prose or block.region):
             break
-        if len(lines) == _DETAILS:
-            break
-        names_entry = number < run.stop and block.heading and not block.region
-        is_paragraph = block.prose and number in run
-        document = "" if block.region else block.document
-        if document:
-            lines.append(f"{block.text} {document}")
-        elif (block.is_free or names_entry) and not is_paragraph:
+        is_entry = number < run.stop and block.heading and not block.region
+        if not block.region and block.document:
+            lines.append(f"{block.text} {block.document}")
+        elif (block.is_free or is_entry) and not (block.prose and number in run):
             lines.append(block.text)
     return lines
 

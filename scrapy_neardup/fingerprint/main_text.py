@@ -190,7 +190,7 @@ def parted(text: str) -> tuple[str, str]:
 class MainText(NamedTuple):
     """The main text of a page, what it is called, and its short lines."""
 
-    #: What is fingerprinted: paragraphs, one a line.
+    #: What is fingerprinted: paragraphs, one a line, with short lines in their places.
     text: str
     #: The words that name this page among those of its site; empty if they are not known.
     title: str = ""
