@@ -197,7 +197,8 @@ def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any) -> Evidence
     """Return what the rules ask about pairs of records, as `Matcher._judge` takes them."""
     numbers, title, figures, words = compare(new, stored)
     known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
-    one_site = known & (new["site"] == stored["site"])
+    same = new["site"] == stored["site"]
+    one_site = known & same
     tokens = [each["tokens"] * shingles_a_token(each) for each in (new, stored)]
     shingles = [greatest(each["shingles"], 1) for each in (new, stored)]
     length = shingles[0] / shingles[1]
@@ -214,7 +215,7 @@ def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any) -> Evidence
         grown=new["tokens"] - shorter,
         varied=beyond_chance(tokens, shingles, jaccard),
         one_site=one_site,
-        two_sites=known & (new["site"] != stored["site"]),
+        two_sites=known & (same ^ True),
         substituted=chosen(one_site, numbers.expected, numbers.substituted),
         numbers=numbers.fewer,
         title=title.substituted,

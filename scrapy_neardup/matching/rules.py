@@ -46,7 +46,7 @@ VALUES, TOKENS_A_VALUE = 1, 500
 #: At least this share of the new text is in the stored one; if less is, the new one is fuller. Copies bring
 #: boilerplate of their site along (derived_syndication, 2); on one site what is new is new (SECURITY.md), and
 #: a note under an introduction that all pages have is another page (hard_wrapped, 0). However long the text
-#: is, it has so many tokens more at most, a sentence, if it is not known to be of another site.
+#: is, it has so many tokens more at most: a sentence (a page of documentation, one release later).
 KNOWN, KNOWN_OF_ONE_SITE, GROWN = 0.6, 0.85, 20
 #: The new text has at least this share of the length of the stored one: a page that holds several others
 #: does not stand for them (short_texts, 2). With the same title it may be shorter (derived_syndication, 3).
@@ -138,10 +138,9 @@ def likenesses(pairs: Evidence) -> tuple[Rule, ...]:
 
 def demands(pairs: Evidence) -> tuple[Rule, ...]:
     """Return the rules that are asked of a copy besides, all of them."""
-    # Another site may have a headline of its own for the same text, and boilerplate besides. On one site a
-    # title may have grown over the very same text, by the name of the site.
-    grown = pairs.one_site & (pairs.titled > 0) & (pairs.retitled > 0) & (pairs.jaccard < 1)
-    other_title = ((pairs.two_sites ^ True) & (pairs.title > 0)) | grown
+    # A title may have grown over the very same text, by the name of the site.
+    grown = (pairs.titled > 0) & (pairs.retitled > 0) & (pairs.jaccard < 1)
+    other_title = pairs.one_site & ((pairs.title > 0) | grown)
     values = VALUES + pairs.tokens // TOKENS_A_VALUE
     known = chosen(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
     length = chosen(pairs.same_title, SHORTER_TITLED, SHORTER)
@@ -150,7 +149,7 @@ def demands(pairs: Evidence) -> tuple[Rule, ...]:
         Rule("short_lines", values, (pairs.one_site ^ True) | (pairs.values <= values)),
         Rule("known", known, pairs.known >= known),
         Rule("length", length, pairs.length >= length),
-        Rule("grown", GROWN, pairs.two_sites | (pairs.grown <= GROWN)),
+        Rule("grown", GROWN, (pairs.one_site ^ True) | (pairs.grown <= GROWN)),
     )
 
 
