@@ -189,7 +189,7 @@ def test_a_stock_phrase_is_no_longer_filed_once_it_has_long_been_passed_over(add
 
 
 def test_old_documents_go_without_a_scan(address: Address) -> None:
-    window = 0.5
+    window = 1.0
     with closing(RedisIndex(address, HEADER, window=window)) as index:
         pending = reserve(index, documents([0xFF << 40]))
         index.add(documents([1] * 200, 10))  # more than one group
