@@ -88,11 +88,11 @@ class _Staged(MemoryIndex):
     def __init__(self, stored: Index) -> None:
         super().__init__(stored.header)
         self._stored = stored
-        self._replaced: list[int] = []
+        self._replaced = set[int]()
 
     def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         there, new = self._stored.find(document, lookups), super()._find(document, lookups)
-        there = there.take(np.flatnonzero(~np.isin(there.documents, self._replaced)))
+        there = there.take(np.flatnonzero([each not in self._replaced for each in there.documents.tolist()]))
         numbers = np.append(there.documents + _STORED, new.documents)
         shared = np.append(there.shared, new.shared, axis=1)
         stored = Stored.concatenate([there.stored, new.stored])
@@ -101,12 +101,12 @@ class _Staged(MemoryIndex):
 
     def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
         super()._confirmed(document, replaces)
-        self._replaced += [each - _STORED for each in replaces if each >= self._next]
+        self._replaced.update(each - _STORED for each in replaces if each >= self._next)
 
     def file(self) -> None:
         """File them; they are on disk on return."""
         self._stored.add(self._columns.documents(self._columns.numbers()))
-        self._stored.discard(self._replaced)
+        self._stored.discard([*self._replaced])
         self._stored.flush()
 
 
