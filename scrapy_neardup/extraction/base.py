@@ -110,9 +110,9 @@ def send(to: socket.socket, what: object, body: bytes = b"") -> bool:
     message = pickle.dumps(what), body
     try:
         sent = to.sendmsg(message)
-    except OSError:
+    except ConnectionError:
         return False
     if sent < sum(map(len, message)):
-        with suppress(OSError):  # it ended while reading; its answer, or none, says why
+        with suppress(ConnectionError):  # it ended while reading; its answer, or none, says why
             to.sendall(b"".join(message)[sent:])
     return True
