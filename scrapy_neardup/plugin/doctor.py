@@ -97,7 +97,10 @@ class Visit(Spider):
     tell: Callable[[bool, str], None]
 
     async def start(self) -> Any:
-        yield Request(self.url, self.parse, errback=self.failed, meta={"neardup": "tag"}, dont_filter=True)
+        try:
+            yield Request(self.url, errback=self.failed, meta={"neardup": "tag"}, dont_filter=True)
+        except ValueError as error:  # of what is no URL
+            self.tell(False, f"download   failed: {error}")
 
     def parse(self, response: Response) -> Any:
         kind = (response.headers.get("Content-Type") or b"no type").decode("latin-1")

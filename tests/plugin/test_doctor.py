@@ -47,6 +47,6 @@ def test_a_page_is_judged_and_not_kept(doctor, site, tmp_path):
         assert lines[-1].split()[2] == "unique"
     code, lines = doctor(settings + "NEARDUP_SCHEME = 'minhash'\n", "doctor")
     assert (code, [line[:26] for line in lines if line[:2] == "!!"]) == (1, ["!! index      The index in"])
-    for url in (f"{site.url}/none", "http://127.0.0.1:9/"):
+    for url in (f"{site.url}/none", "http://127.0.0.1:9/", "no-url"):
         code, lines = doctor(settings + "RETRY_ENABLED = False\n", "doctor", "--url", url)
         assert (code, lines[-1][:22]) == (1, "!! download   failed: ")
