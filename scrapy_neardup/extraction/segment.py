@@ -30,8 +30,8 @@ ARTICLE = 300
 #: and the least share that all other paragraphs of the page have.
 _ENTRIES, _TITLE, _LONG_TITLE, _SHARE = 3, 5, 20, 1 / 4
 
-#: A headline has at least and at most so many letters, and at least this share of its words is in a title.
-_HEADLINE, _LONGEST_HEADLINE, _IN_TITLE = 8, 300, 0.6
+#: A headline has at most so many letters, and at least this share of its words is in a title.
+_LONGEST_HEADLINE, _IN_TITLE = 300, 0.6
 _WORD = regex.compile(r"\p{Han}|[\p{L}\p{N}--\p{Han}]+", regex.V1)
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")  # the same, in half the time
 
@@ -302,13 +302,14 @@ def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
 
 def _likeness(block: Block, known: set[str]) -> float:
     """Return how much *block* is like a headline by the words *known* from titles; 0 if it is none."""
-    if not _HEADLINE <= block.letters <= _LONGEST_HEADLINE or block.region in ("comments", "foot"):
+    if block.letters > _LONGEST_HEADLINE or block.region in ("comments", "foot"):
         return 0.0
     words = _words(block.text.lower())
     shared = [word for word in words if word in known]
-    if len(shared) < _IN_TITLE * len(words):
+    share = len(shared) / max(len(words), 1)
+    if share < _IN_TITLE:
         return 0.0
-    score = length("".join(shared)) * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
+    score = length("".join(shared)) * share * (2 if block.tag == "h1" else 1.5 if block.heading else 1)
     return score * (0.5 if block.region else 1) * (0.5 if block.is_link else 1)
 
 
@@ -324,9 +325,8 @@ def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None
     """
     if headline is not None:
         block = blocks[headline]
-        words = len(_words(block.text))
-        is_section = not block.heading and all(2 * words < len(_words(name)) for name in names)
-        if not (block.is_link and block.leads_home) and not (names and is_section):
+        is_section = block.heading != "h1" and all(2 * block.letters < length(name) for name in names)
+        if not (is_section or (block.is_link and block.leads_home)):
             return block.text
     headings = (block.text for block in blocks[: end or len(blocks)] if block.tag == "h1" and block.is_free)
     return " ".join((*names, *headings))

@@ -109,7 +109,7 @@ def test_pictures_with_other_captions_under_the_same_words_are_other_pages_of_a_
     "body",
     [
         f"<h1>{TITLE}</h1>",
-        f"<h2>{TITLE}</h2>",
+        f"<h2>Get {TITLE} now</h2><h2>{TITLE}</h2>",
         f"<div>{TITLE}</div>",
         f"<nav><a href=x>{TITLE}</a></nav><h1>{TITLE}</h1>",
         f"<h1>The Site</h1><h2><a href=x>{TITLE}</a></h2>",
