@@ -71,13 +71,14 @@ def _borrow(minima: NDArray[np.uint64]) -> None:
     minima[empty] = minima.take(start + firsts.take(start // BINS)) >> _BIT.take(bins)
 
 
-def similarity(sketches: Any, shingles: Any, other_sketches: Any, other_shingles: Any) -> tuple[Any, Any]:
+def similarity(sketches: Any, shingles: Any, other_sketches: Any, other_shingles: Any) -> tuple[Any, ...]:
     """Estimate Jaccard similarity and containment of the shingle sets, pair by pair; float32[n] each.
 
     Sketches are uint8[n, 96], counts of shingles int[n]; a single text on either side is uint8[96] and an
     int. Two sketches as an int each are one pair, with a float each. Containment is the share of the smaller
     text's shingles that the other has, too. The standard error of Jaccard J is √((1 - J²) / 768): .029 at .6,
-    .016 at .9. A text without shingles is similar to none.
+    .016 at .9. A text without shingles is similar to none. The third estimate is how many shingles the first
+    text has at least that the other lacks: so many if J is two standard errors greater; float32[n].
     """
     if isinstance(sketches, int):
         differing = (sketches ^ other_sketches).bit_count() / BINS
@@ -92,7 +93,9 @@ def similarity(sketches: Any, shingles: Any, other_sketches: Any, other_shingles
     jaccard = least(greatest(1 - 2 * differing, 0), smaller / greatest(greatest(one, other), 1))
     shared = jaccard / (1 + jaccard) * (one + other)
     containment = least(shared / greatest(smaller, 1), 1)
-    return single(jaccard), single(containment)
+    likely = jaccard + 2 * ((1 - jaccard * jaccard) / BINS) ** 0.5
+    added = one - least(likely / (1 + likely) * (one + other), smaller)
+    return single(jaccard), single(containment), single(added)
 
 
 def _words(sketches: NDArray[np.uint8]) -> NDArray[np.uint64]:

@@ -156,7 +156,7 @@ class Matcher:
             candidate & found.template,
             agrees & found.text_only,
             chosen(exact, 0, distance),
-            *(chosen(exact, 1, each) for each in estimates),
+            *(chosen(exact, 1, each) for each in estimates[:2]),
         )
 
     def candidates(self, document: Documents, found: Found, oldest: float = 0) -> Candidates:
@@ -193,7 +193,7 @@ class Matcher:
         return told | {name: np.ravel(value)[0].item() for name, value in figures.items()}
 
 
-def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any) -> Evidence:
+def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any, added: Any) -> Evidence:
     """Return what the rules ask about pairs of records, as `Matcher._judge` takes them."""
     numbers, title, figures, words = compare(new, stored)
     known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
@@ -212,7 +212,7 @@ def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any) -> Evidence
         shorter,
         known=containment * least(1 / length, 1),
         length=length,
-        grown=new["tokens"] - shorter,
+        added=greatest(added / shingles_a_token(new), new["tokens"] - shorter),
         varied=beyond_chance(tokens, shingles, jaccard),
         one_site=one_site,
         two_sites=known & (same ^ True),

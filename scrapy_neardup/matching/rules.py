@@ -46,8 +46,8 @@ VALUES, TOKENS_A_VALUE = 1, 500
 #: At least this share of the new text is in the stored one; if less is, the new one is fuller. Copies bring
 #: boilerplate of their site along (derived_syndication, 2); on one site what is new is new (SECURITY.md), and
 #: a note under an introduction that all pages have is another page (hard_wrapped, 0). However long the text
-#: is, it has so many tokens more at most: a sentence (a page of documentation, one release later).
-KNOWN, KNOWN_OF_ONE_SITE, GROWN = 0.6, 0.85, 20
+#: is, it adds so many tokens at most: a sentence (a page of documentation, one release later).
+KNOWN, KNOWN_OF_ONE_SITE, ADDED = 0.6, 0.85, 20
 #: The new text has at least this share of the length of the stored one: a page that holds several others
 #: does not stand for them (short_texts, 2). With the same title it may be shorter (derived_syndication, 3).
 SHORTER, SHORTER_TITLED = 0.52, 0.4
@@ -71,10 +71,10 @@ class Evidence(NamedTuple):
     #: Tokens of the shorter text.
     tokens: Counts
     #: Share of the new text that is in the stored one; its length as a multiple of the stored one's; how many
-    #: tokens more it has, 0 if it has fewer.
+    #: tokens it has that the stored one lacks, at least, by lengths and sketches.
     known: Figures
     length: Figures
-    grown: Counts
+    added: Figures
     #: Whether the texts are alike `beyond_chance`, and known to be of one site, or of two.
     varied: Truths
     one_site: Truths
@@ -149,7 +149,7 @@ def demands(pairs: Evidence) -> tuple[Rule, ...]:
         Rule("short_lines", values, (pairs.one_site ^ True) | (pairs.values <= values)),
         Rule("known", known, pairs.known >= known),
         Rule("length", length, pairs.length >= length),
-        Rule("grown", GROWN, (pairs.one_site ^ True) | (pairs.grown <= GROWN)),
+        Rule("added", ADDED, (pairs.one_site ^ True) | (pairs.added <= ADDED)),
     )
 
 
@@ -171,7 +171,7 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     copies = [rule.holds & (pairs.substituted <= rule.numbers) for rule in any_of]
     similar = reduce(or_, [rule.holds for rule in any_of])
     copy = reduce(or_, copies) & pairs.varied
-    title, short_lines, known, length, grown = (rule.holds for rule in all_of)
+    title, short_lines, known, length, added = (rule.holds for rule in all_of)
     page = copy & title & short_lines
     if told is not None:
         told.update({f"{rule.name}_asked": np.round(rule.asked, 6) for rule in (*any_of, *all_of)})
@@ -180,8 +180,8 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         refused = [~similar, ~pairs.varied, ~copy, *(~rule.holds for rule in all_of)]
         told["decided_by"] = np.select([*refused, *copies], names, "")
     return Findings(
-        page & known & length & grown,
-        page & ((known & grown) ^ True) & (pairs.length > 1) & (pairs.containment >= all_of[2].asked),
+        page & known & length & added,
+        page & ((known & added) ^ True) & (pairs.length > 1) & (pairs.containment >= all_of[2].asked),
         similar & pairs.varied & (page ^ True),
         copy & known & length & (title ^ True),
     )

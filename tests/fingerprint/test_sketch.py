@@ -22,10 +22,10 @@ def sketch(shingles: NDArray[np.uint64]) -> tuple[bytes, int]:
     return sketch_each(Hashes.of([shingles.copy()]))[0]
 
 
-def estimate(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> tuple[float, float]:
+def estimate(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> tuple[float, ...]:
     (sketch_a, n), (sketch_b, m) = sketch(a), sketch(b)
-    jaccard, containment = similarity(array(sketch_a), n, array(sketch_b)[None], np.array([m]))  # type: ignore[arg-type]
-    return float(jaccard[0]), float(containment[0])
+    found = similarity(array(sketch_a), n, array(sketch_b)[None], np.array([m]))
+    return tuple(each[0].item() for each in found)
 
 
 def array(data: bytes) -> NDArray[np.uint8]:
@@ -89,11 +89,14 @@ def test_jaccard_is_within_four_standard_errors(shared: int) -> None:
     exact = shared / (2000 - shared)
     error = math.sqrt((1 - exact**2) / BINS)
     # An empty bin repeats what another one says, so a text of 1000 shingles has some fewer than 768 bins.
-    estimates = [estimate(*two_sets(shared, 1000 - shared, 1000 - shared, seed))[0] for seed in range(300)]
+    found = [estimate(*two_sets(shared, 1000 - shared, 1000 - shared, seed)) for seed in range(300)]
+    estimates, _, added = zip(*found, strict=True)
+    assert sum(value > 1000 - shared for value in added) < 20  # two standard errors: a fortieth of them
     assert max(abs(value - exact) for value in estimates) < 4.5 * error
     if shared:  # at 0 the estimate is cut off on one side
         assert abs(np.mean(estimates) - exact) < 4 * error / math.sqrt(300)
         assert np.std(estimates) < 1.25 * error
+        assert max(added) > 1000 - shared - 1000 * error
 
 
 def test_many_are_compared_as_one_by_one_on_either_side() -> None:
@@ -103,19 +106,18 @@ def test_many_are_compared_as_one_by_one_on_either_side() -> None:
     expected = [estimate(sets[3], values) for values in sets]
     single = sketches[3], counts[3]
     for pair in ((*single, sketches, counts), (sketches, counts, *single)):
-        jaccard, containment = similarity(*pair)
-        assert jaccard.dtype == containment.dtype == np.float32
-        assert list(zip(jaccard.tolist(), containment.tolist(), strict=True)) == expected
-    jaccard, containment = similarity(sketches, counts, sketches[::-1], counts[::-1])
+        found = similarity(*pair)
+        assert {each.dtype for each in found} == {np.dtype(np.float32)}
+        assert found[0].tolist() == [each[0] for each in expected]
+    found = similarity(sketches, counts, sketches[::-1], counts[::-1])
     expected = [estimate(a, b) for a, b in zip(sets, reversed(sets), strict=True)]
-    assert list(zip(jaccard.tolist(), containment.tolist(), strict=True)) == expected
+    assert [*zip(*(each.tolist() for each in found), strict=True)] == expected
 
 
 def test_a_text_without_shingles_is_similar_to_none() -> None:
     nothing = np.array([], np.uint64)
     assert sketch(nothing) == (bytes(SIZE), 0)
-    assert estimate(nothing, nothing) == (0, 0)
-    assert estimate(nothing, np.array([5], np.uint64)) == (0, 0)
+    assert estimate(nothing, nothing) == (0, 0, 0)
+    assert estimate(nothing, np.array([5], np.uint64)) == (0, 0, 0)
     none = np.zeros((0, SIZE), np.uint8), np.zeros(0, np.int64)
-    jaccard, containment = similarity(array(bytes(SIZE)), np.array(3), *none)
-    assert len(jaccard) == len(containment) == 0
+    assert [len(each) for each in similarity(array(bytes(SIZE)), np.array(3), *none)] == [0, 0, 0]

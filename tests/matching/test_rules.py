@@ -16,7 +16,7 @@ from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index.memory import MemoryIndex
 from scrapy_neardup.matching.records import header_for
 from scrapy_neardup.matching.rules import (
-    GROWN,
+    ADDED,
     KNOWN,
     KNOWN_OF_ONE_SITE,
     LENGTHS,
@@ -35,7 +35,7 @@ from tests.audit.corpora import text
 #: Two texts of 600 words that have everything in common; the new one is all in the stored one, and as long.
 SAME: dict[str, Any] = {
     **dict.fromkeys(("jaccard", "containment", "known", "length"), 1.0),
-    **dict.fromkeys(("substituted", "title", "titled", "retitled", "values", "grown"), 0),
+    **dict.fromkeys(("substituted", "title", "titled", "retitled", "values", "added"), 0),
     "tokens": 600,
     "numbers": 10,
     "varied": True,
@@ -46,7 +46,7 @@ PAIRS = st.fixed_dictionaries(
     {
         **dict.fromkeys(("jaccard", "containment", "known"), SHARE),
         **dict.fromkeys(("substituted", "title", "titled", "retitled", "values"), st.integers(0, 6)),
-        "grown": st.integers(0, 2 * GROWN),
+        "added": st.floats(0, 2 * ADDED, width=32),
         "length": st.floats(0.25, 4, width=32),
         "tokens": st.integers(40, 3000),
         "numbers": st.integers(6, 30),
@@ -105,7 +105,7 @@ def test_more_evidence_never_makes_a_copy_less_of_one(
         "known": max(pair["known"], known),
         "substituted": min(pair["substituted"], fewer),
         "values": min(pair["values"], fewer),
-        "grown": min(pair["grown"], fewer),
+        "added": min(pair["added"], fewer),
         "tokens": max(pair["tokens"], longer),
     }
     assert one(**pair) != "near" or one(**better) == "near"
@@ -148,8 +148,8 @@ def test_a_copy_brings_next_to_nothing_new_and_is_not_one_of_several() -> None:
         assert one(length=SHORTER, sites=sites) == "near"
         assert one(length=below(SHORTER), sites=sites) == "other"
         assert one(varied=False, sites=sites) == "other"
-        assert one(length=1.1, grown=GROWN, sites=sites) == "near"
-        assert one(length=1.1, grown=GROWN + 1, sites=sites) == ("fuller" if sites == "one" else "near")
+        assert one(length=1.1, added=ADDED, sites=sites) == "near"
+        assert one(length=1.1, added=ADDED + 1, sites=sites) == ("fuller" if sites == "one" else "near")
     assert one(length=SHORTER_TITLED, titled=TITLED, sites="two") == "near"
     assert one(length=below(SHORTER_TITLED), titled=TITLED, sites="two") == "other"
 
@@ -157,18 +157,20 @@ def test_a_copy_brings_next_to_nothing_new_and_is_not_one_of_several() -> None:
 # Of whole texts
 
 
-@pytest.mark.parametrize(
-    ("site", "changed", "mostly"), [("one", 4, True), ("one", 7, False), ("two", 9, True), ("two", 14, False)]
-)
-def test_so_many_single_words_of_200_may_differ(site: str, changed: int, mostly: bool) -> None:
-    """As the README says: the rules look at numbers, not at words."""
+@pytest.mark.parametrize(("site", "of", "apart", "changed", "mostly"), [
+    ("one", 200, 50, 4, True), ("one", 200, 28, 7, False), ("two", 200, 22, 9, True),
+    ("two", 200, 14, 14, False), ("one", 2000, 300, 6, True), ("one", 2000, 160, 12, False),
+    ("two", 2000, 22, 90, True), ("one", 1500, 1, 25, True), ("one", 1500, 1, 60, False),
+    ("two", 1500, 1, 300, True),
+])  # fmt: skip
+def test_so_many_words_may_differ(site: str, of: int, apart: int, changed: int, mostly: bool) -> None:
+    """As docs/limits.md says: the rules look at numbers, not at words."""
     found = 0
     for seed in range(20):
-        words = text(seed, 200).split()
+        words = text(seed, of).split()
         detector = Detector(MemoryIndex(header_for(Fingerprinter(seed=seed), "")))
         assert detector.add(" ".join(words), url="https://one-site.com/1").kind == "unique"
-        for place in range(changed):
-            words[(2 * place + 1) * 100 // changed] = f"other{chr(97 + place)}word"
+        words[apart // 2 : apart * changed : apart] = text(seed + 20, changed).split()
         found += detector.check(" ".join(words), url=f"https://{site}-site.com/2").is_duplicate
     assert (found > 10) == mostly, found
 
