@@ -197,8 +197,7 @@ def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any, added: Any)
     """Return what the rules ask about pairs of records, as `Matcher._judge` takes them."""
     numbers, title, figures, words = compare(new, stored)
     known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
-    same = new["site"] == stored["site"]
-    one_site = known & same
+    one_site = known & (new["site"] == stored["site"])
     tokens = [each["tokens"] * shingles_a_token(each) for each in (new, stored)]
     shingles = [greatest(each["shingles"], 1) for each in (new, stored)]
     length = shingles[0] / shingles[1]
@@ -215,7 +214,7 @@ def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any, added: Any)
         added=greatest(added / shingles_a_token(new), new["tokens"] - shorter),
         varied=beyond_chance(tokens, shingles, jaccard),
         one_site=one_site,
-        two_sites=known & (same ^ True),
+        two_sites=known & (one_site ^ True),
         substituted=chosen(one_site, numbers.expected, numbers.substituted),
         numbers=numbers.fewer,
         title=title.substituted,
