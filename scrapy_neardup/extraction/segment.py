@@ -111,9 +111,10 @@ class Segment:
         text = _with_all_shown(text, blocks[inside.start : inside.stop])
         if kept is lines or found < 2 * ARTICLE:
             return text
-        # In so long a text no short line is fingerprinted, so they stand in their places, each line once.
-        said = dict.fromkeys([block.text for block in lines if block.prose or block.letters < _SHORT])
-        others = [line for line in text.details.split("\n") if line not in said]
+        # In so long a text no short line is fingerprinted, so they stand in their places.
+        said = [block.text for block in lines if block.prose or block.letters < _SHORT]
+        there = {*said}
+        others = [line for line in text.details.split("\n") if line not in there]
         return text._replace(text="\n".join(said), details="\n".join(others))
 
 
