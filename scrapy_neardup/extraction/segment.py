@@ -19,6 +19,8 @@ import regex
 from lxml.etree import _Element
 
 from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length, quoted_lines, stand_in
+from scrapy_neardup.fingerprint.normalise import fold_letters, normalise
+from scrapy_neardup.fingerprint.values import occasion
 
 from .blocks import BESIDE, LISTED, Block, Layout
 from .libraries import SEGMENT, divided
@@ -61,8 +63,7 @@ class Segment:
     identity = SEGMENT
 
     def __call__(self, html: str, url: str | None) -> MainText | None:
-        root = parsed(html)
-        return None if root is None else self.text_of(root, html)
+        return None if (root := parsed(html)) is None else self.text_of(root, html)
 
     def text_of(self, root: _Element, html: str) -> MainText | None:
         """Return the text of a page; *html* has its title. The tree is changed."""
@@ -109,12 +110,11 @@ class Segment:
         kept = prose if found >= _PROSE * _letters(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details[:_DETAILS]))
         text = _with_all_shown(text, blocks[inside.start : inside.stop])
-        if kept is lines or found < 2 * ARTICLE:
-            return text
+        if kept is lines or found < 2 * ARTICLE or occasion(fold_letters(normalise(text.details))):
+            return text  # what is on when is told by the first of all lines that have hours
         # In so long a text no short line is fingerprinted, so they stand in their places.
         said = [block.text for block in lines if block.prose or block.letters < _SHORT]
-        there = {*said}
-        others = [line for line in text.details.split("\n") if line not in there]
+        others = itertools.filterfalse({*said}.__contains__, text.details.split("\n"))
         return text._replace(text="\n".join(said), details="\n".join(others))
 
 

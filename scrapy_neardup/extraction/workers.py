@@ -329,9 +329,8 @@ class Workers:
             return None, str(error)
         with self._lock:
             self._workers.add(worker)
-            closed = self._closed
-        if closed:
-            worker.kill()
+            if self._closed:
+                worker.kill()
         return worker, ""
 
     def _keep(self, page: Page, glance: object, extraction: Extraction) -> None:

@@ -314,6 +314,11 @@ def test_one_element_of_many_attributes_takes_linear_time() -> None:
     assert extracted(page(f'<div data-state="{data}">{ARTICLE}</div>')).text.split("\n") == OWN
 
 
+def test_performances_of_one_play_are_told_apart_by_their_hours() -> None:
+    amid = f"{marked(OWN[:3])}<p>Open 9:00 - 17:00</p>{marked(OWN[3:])}"
+    told_apart(*(extracted(page(f"<h1>{TITLE}</h1><p>Friday {n}:00 - 21:00</p>{amid}")) for n in (18, 19)))
+
+
 def thread(texts: list[str], aside: str = "") -> str:
     """A thread of a forum in which the first post, too, is called a comment, under a link to the site."""
     posts = "".join(
