@@ -6,7 +6,6 @@ import logging
 import math
 import random
 import resource
-import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -263,9 +262,11 @@ class Race:
             self.scheduler.sleep(0.1 * self.dice.random())
             index.compact()
             return
-        while self.patient and self.scheduler.now < self.leapt + TOLD[1]:
-            self.scheduler.sleep(TOLD[1])
         seconds = 40.0 if self.patient else self.dice.choice((1.0, 20.0, 70.0))
+        while self.patient and any(
+            0 < self.ends[it.number] - self.scheduler.now <= seconds for it in self.held(0) + self.held(1)
+        ):
+            self.scheduler.sleep(TOLD[1])  # until its lease is renewed, or over
         self.leapt = self.scheduler.now = self.scheduler.now + seconds
         for page in self.pages if self.patient and not self.loses else ():
             if page.state == "held" and page not in self.seen(me, page.center):
@@ -371,8 +372,7 @@ def races(seeds: Iterable[int], folder: Path) -> tuple[Round, set[int]]:
     with running(folder / "redis") if server_program() else nullcontext() as server:
         try:
             for seed in seeds:
-                there = server and seed % EVERY == 0
-                rounds = on_server(seed, server) if there else on_disk(seed, folder)
+                rounds = on_server(seed, server) if server and seed % EVERY == 0 else on_disk(seed, folder)
                 outcome.counts += Counter(races=1, interleavings=len(rounds))
                 orders.update(rounds)
         except Exception as error:  # noqa: BLE001
@@ -417,4 +417,4 @@ def main(seed: int, runs: int) -> None:
                 break
     used = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
     click.echo(f"{dict(counts)}, {len(orders)} distinct, {used:.0f} s of CPU {outcome.violations}")
-    sys.exit(bool(outcome.violations))
+    raise SystemExit(bool(outcome.violations))
