@@ -63,7 +63,42 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
     # could not be extracted is no page: it is listed as a problem.
     sound = np.array([reason in (None, "no_text") for reason in columns.reason], bool)
     rows = np.flatnonzero((contents >= 0) & sound[contents]).tolist()
-    return replace(_sorted_crawl(columns, rows, contents, settings), elsewhere=int((contents < 0).sum()))
+    times, often = np.nan_to_num(columns.fetched, nan=np.inf).tolist(), Counter(columns.url)
+
+    def key(row: int) -> tuple[object, ...]:
+        own, url = int(contents[row]), columns.url[row]
+        record = columns.record[own]
+        return (url,) if often[url] == 1 else (
+            url, columns.keys[own, DIGEST], record["digest"], record["fingerprint"], times[row],
+            columns.title[own], columns.declared[own], columns.noindex[own], columns.alternates[own],
+            record.tobytes(), columns.note[own],
+        )  # fmt: skip
+
+    order = np.array(sorted(rows, key=key), np.int64)
+    elsewhere, contents = int((contents < 0).sum()), contents[order]
+
+    def taken(texts: list[Any], places: NDArray[np.int64] = contents) -> list[Any]:
+        return [texts[place] for place in places.tolist()]
+
+    urls = taken(columns.url, order)
+    keys = np.take(columns.keys.T, contents, axis=1)
+    documents = Documents(keys, columns.record[contents], urls, taken(columns.note))
+    for place in np.flatnonzero(order != contents).tolist():  # a page under another URL has the site of that
+        documents.records["site"][place] = site_key(urls[place])
+    return Crawl(
+        ids=columns.id[contents],
+        roots=taken(columns.root, order),
+        urls=urls,
+        titles=taken(columns.title),
+        declared=taken(columns.declared),
+        alternates=taken(columns.alternates),
+        noindex=columns.noindex[contents],
+        fetched=columns.fetched[order],
+        documents=documents,
+        wall=columns.wall[contents],
+        long=documents.records["tokens"] >= max(settings.min_tokens, 1),
+        elsewhere=elsewhere,
+    )
 
 
 def content_rows(columns: SimpleNamespace) -> NDArray[np.int64]:
@@ -94,47 +129,6 @@ def content_rows(columns: SimpleNamespace) -> NDArray[np.int64]:
         target = before[-1] if before else found[0]
         targets[row] = target if digest is None else by_digest.get(digest, target)
     return targets
-
-
-def _sorted_crawl(
-    columns: SimpleNamespace, rows: list[int], contents: NDArray[np.int64], settings: AuditOptions
-) -> Crawl:
-    """Return the crawl of pages: *rows* of the store; *contents* says which rows their contents are in."""
-    times, often = np.nan_to_num(columns.fetched, nan=np.inf).tolist(), Counter(columns.url)
-
-    def key(row: int) -> tuple[object, ...]:
-        own, url = int(contents[row]), columns.url[row]
-        record = columns.record[own]
-        return (url,) if often[url] == 1 else (
-            url, columns.keys[own, DIGEST], record["digest"], record["fingerprint"], times[row],
-            columns.title[own], columns.declared[own], columns.noindex[own], columns.alternates[own],
-            record.tobytes(), columns.note[own],
-        )  # fmt: skip
-
-    order = np.array(sorted(rows, key=key), np.int64)
-    contents = contents[order]
-
-    def taken(texts: list[Any], places: NDArray[np.int64] = contents) -> list[Any]:
-        return [texts[place] for place in places.tolist()]
-
-    urls = taken(columns.url, order)
-    keys = np.take(columns.keys.T, contents, axis=1)
-    documents = Documents(keys, columns.record[contents], urls, taken(columns.note))
-    for place in np.flatnonzero(order != contents).tolist():  # a page under another URL has the site of that
-        documents.records["site"][place] = site_key(urls[place])
-    return Crawl(
-        ids=columns.id[contents],
-        roots=taken(columns.root, order),
-        urls=urls,
-        titles=taken(columns.title),
-        declared=taken(columns.declared),
-        alternates=taken(columns.alternates),
-        noindex=columns.noindex[contents],
-        fetched=columns.fetched[order],
-        documents=documents,
-        wall=columns.wall[contents],
-        long=documents.records["tokens"] >= max(settings.min_tokens, 1),
-    )
 
 
 #: Characters that are kept of a paragraph, to show it.
@@ -224,14 +218,8 @@ def rest_of(text: MainText, left_out: Collection[int], title: str) -> MainText:
     # of each, more than rules forgive, stand for them.
     names = map(stand_in, sorted(left_out))
     marks = " ".join(f"{name}{ending}" for name in names for ending in "xyz")
-    rest = without_paragraphs(text.text, left_out)
-    return text._replace(text=rest, title=title, details=f"{text.details}\n{marks}")
-
-
-def without_paragraphs(text: str, keys: Collection[int]) -> str:
-    """Return *text* without the long paragraphs that have *keys*."""
-    lines = (line for line in text.split("\n") if not any(key in keys for key in paragraph_keys(line)))
-    return "\n".join(lines)
+    rest = (line for line in text.text.split("\n") if not any(k in left_out for k in paragraph_keys(line)))
+    return text._replace(text="\n".join(rest), title=title, details=f"{text.details}\n{marks}")
 
 
 def widespread(

@@ -77,7 +77,7 @@ def filter_against(
         batch = _Batch(Detector(staged, min_tokens=settings.min_tokens) if add else detector, add)
         filer = Filer(detector.fingerprinter, detector.index.header, signatures=True)
         Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer).read_all(inputs)
-        copy_without(inputs[0], target, {each.place for each in batch.repeats})
+        copy_without(inputs[0], target, {each.place for each in batch.repeats}, new=add)
         staged.file()  # not before: the next try would leave out what is filed and in no copy
     return Filtered(batch.repeats, batch.records, batch.unjudged)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,8 +14,6 @@ from numpy.typing import NDArray
 from scrapy_neardup.matching.sites import split_url
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from .options import AuditOptions
     from .store import Store
 
@@ -56,7 +55,7 @@ def clustered(pages: NDArray[Any]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(AbstractContextManager["Audit"]):
     """What an audit has found. The arrays are structured: ``audit.pages["verdict"]`` is a column.
 
     Close it when the texts are no longer wanted, or use it in a ``with`` statement.
@@ -105,9 +104,6 @@ class Audit:
     def close(self) -> None:
         """Close the file with the stored texts."""
         self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -13,7 +13,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice
 from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -150,10 +149,9 @@ def _of_site(row: Row) -> str:
 _Item = TypeVar("_Item", bound=tuple[str, ...])
 _Result = TypeVar("_Result")
 
-#: How many texts, and about how many characters, a process gets at a time. Fewer texts than `ALONE` are
-#: signed in this process, because starting others takes longer.
-CHUNK, CHARACTERS = 64, 1 << 20
-ALONE = 512
+#: How many texts, and about how many characters, a process gets at a time; behind so many parts of these
+#: others than this process are started.
+CHUNK, CHARACTERS, ALONE = 64, 1 << 20, 16
 #: Characters of the words that stand for the title of a text, and those among which they are looked for.
 _TITLE, _BEGINNING = 100, 800
 #: A paragraph is long if it has so many words, or letters (see `length`) if it has some beyond ASCII.
@@ -243,23 +241,26 @@ def spread(
 
     *processes* (0: one a core) do it; closing the generator ends them. Raises `SignerDied`.
     """
-    rest = iter(items)
-    first = list(islice(rest, ALONE))
     count = processes or processors()
     # A program that was frozen into an executable would start itself.
-    alone = len(first) < ALONE or count == 1 or getattr(sys, "frozen", False)
-    parts = _parts(chain(first, rest))
-    del first  # which may be large
-    if alone:
-        yield from chain.from_iterable(map(work, parts))
-        return
+    alone = count == 1 or getattr(sys, "frozen", False)
     waiting: deque[Future[list[_Result]]] = deque()
     # Processes that are forked would have the locks of this one's threads.
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin, (work,))
+    starting: list[Future[list[_Result]]] = []
+
+    def submit(part: list[_Item]) -> Future[list[_Result]]:
+        with _spawning():
+            return pool.submit(_do, part)
+
     try:
-        for part in parts:
-            with _spawning():
-                waiting.append(pool.submit(_do, part))
+        for number, part in enumerate(_parts(items)):
+            if number == ALONE and not alone:
+                starting = [submit([]) for _ in range(count)]
+            if not any(each.done() for each in starting):  # it takes as long as to sign thousands
+                yield from work(part)
+                continue
+            waiting.append(submit(part))
             if len(waiting) >= 4 * count:
                 yield from waiting.popleft().result()
         while waiting:

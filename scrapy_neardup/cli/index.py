@@ -13,7 +13,7 @@ import click
 from scrapy_neardup import clock
 
 from .output import json_option, print_facts, print_json, print_line, print_table, progress
-from .parameters import is_on_server, path_and_urls, path_argument
+from .parameters import path_and_urls, path_argument
 
 
 @click.group()
@@ -31,7 +31,7 @@ def index() -> None:
 @json_option
 def info(path: Path | str, as_json: bool) -> None:
     """Print what an index holds and how large it is."""
-    if is_on_server(path):
+    if isinstance(path, str):
         from scrapy_neardup.index.redis.index import describe as describe_server
 
         with _opened(path) as found:
@@ -56,7 +56,7 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
     from scrapy_neardup.errors import IndexCorrupted
     from scrapy_neardup.index.lmdb.commands import Problem, find_problems, opened
 
-    if is_on_server(path):
+    if isinstance(path, str):
         from scrapy_neardup.index.redis import index as on_server
 
         with _opened(path) as found:
@@ -67,7 +67,7 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
             with progress("Checking") as advance, opened(path) as (environment, header):
                 problems = list(find_problems(environment, header, advance))
         except IndexCorrupted as error:
-            problems = [Problem("file", str(error))]
+            problems = [Problem.of("file", error)]
     if as_json:
         print_json({"path": str(path), "problems": [asdict(problem) for problem in problems]})
     elif problems:
@@ -99,10 +99,14 @@ def prune(path: Path | str, days: float, dry_run: bool) -> None:
         old = _select(found, lambda some: some.records["time"] < oldest, "time")
         if not dry_run:
             found.discard(old)
-            if not is_on_server(path):
+            if isinstance(path, Path):
                 found.compact()
-    told = f"{len(old):,} documents are" if dry_run else f"Forgot {len(old):,} documents"
-    print_line(f"{told} older than {days:g} days.")
+    told = f"{_documents(len(old))} older than {days:g} days."
+    print_line(told if dry_run else f"Forgot {told}")
+
+
+def _documents(count: int) -> str:
+    return f"{count:,} document{'s' * (count != 1)}"
 
 
 def _opened(path: Path | str) -> contextlib.closing[Any]:
@@ -117,7 +121,7 @@ def _read(path: Path | str) -> Iterator[Any]:
     """Open an index to look at its documents, writing nothing."""
     from scrapy_neardup.index.lmdb import commands, snapshot
 
-    if is_on_server(path):
+    if isinstance(path, str):
         with _opened(path) as found:
             yield found
     else:
@@ -163,7 +167,7 @@ def forget(path_and_urls: tuple[Path | str, tuple[str, ...]], hosts: tuple[str, 
         of_urls, known = find_urls(found, urls)
         gone = [*{*gone, *of_urls}]
         found.discard(gone)
-    print_line(f"Forgot {len(gone):,} documents.")
+    print_line(f"Forgot {_documents(len(gone))}.")
     for url in dict.fromkeys(filed_url(url) for url in urls if not {url, filed_url(url)} & known):
         print_line(f"Not stored: {url}")
 
@@ -176,7 +180,7 @@ def compact(path: Path | str) -> None:
     Merges the tables into one run and takes what was forgotten out of the file. Needs as much free space as
     the index has, and nobody else may use the index meanwhile.
     """
-    if is_on_server(path):
+    if isinstance(path, str):
         raise click.UsageError("An index on a server needs no compacting: what is forgotten is gone at once.")
     from scrapy_neardup.index.lmdb.commands import compact as compact_index
 

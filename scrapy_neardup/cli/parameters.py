@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from scrapy_neardup.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
 
 
 @dataclass(frozen=True)
@@ -74,20 +71,16 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
     return DetectionOptions.read(values.get)
 
 
-def is_on_server(where: object) -> TypeIs[str]:
-    """Tell whether an index is named by the URL of a server."""
-    from scrapy_neardup.index.stores import SERVERS
-
-    return isinstance(where, str) and where.partition("://")[0].lower() in SERVERS
-
-
 def _path(context: click.Context, parameter: click.Parameter, value: str | None) -> Path | str:
     """Return the directory of the index *value*, or of the project's; the URL of one on a server as text."""
+    from scrapy_neardup.index.stores import located
+
     project = context.find_object(Project)
     where = project.index() if value is None and project is not None else value
     if where is None:
         raise click.MissingParameter("Name the index, or set NEARDUP_DIR in a project.", context, parameter)
-    return where if is_on_server(where) else Path(where).resolve()
+    found = located(where)
+    return found.resolve() if isinstance(found, Path) else found
 
 
 path_argument = click.argument("path", required=False, metavar="PATH", callback=_path)
@@ -95,5 +88,5 @@ path_argument = click.argument("path", required=False, metavar="PATH", callback=
 
 def path_and_urls(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Any:
     """Return the index that the first of *values* names, or else the project, and the URLs after it."""
-    named = bool(values) and ("://" not in values[0] or is_on_server(values[0]))
+    named = bool(values) and not values[0].lower().startswith(("http://", "https://"))
     return _path(context, parameter, values[0] if named else None), values[named:]

@@ -50,21 +50,30 @@ def open_index(
     there; None: any. *reset* deletes it first. Documents whose ``time`` is more than *window* seconds ago may
     go, unless that is 0. Raises `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
     """
-    if isinstance(where, str) and _URL.match(where):
-        scheme, host, path, query, fragment = urlsplit(where)
-        if scheme == "memory" and wanted is not None:
-            return MemoryIndex(wanted)
-        if scheme in SERVERS:
-            from .redis import Address, RedisIndex
+    if wanted is not None and isinstance(where, str) and where[:7].lower() == "memory:":
+        return MemoryIndex(wanted)
+    where = None if where is None else located(where)
+    if isinstance(where, str):
+        from .redis import Address, RedisIndex
 
-            return RedisIndex(Address.parse(where), wanted, ignore=ignore, window=window, reset=reset)
-        if scheme != "file" or host not in ("", "localhost") or path[:1] != "/" or query or fragment:
-            raise ConfigurationError(
-                f"No index can be opened by the URL {where}: use the path of a directory of this machine, or "
-                f"file:///the/directory, {', '.join(f'{name}:' for name in sorted(BACKENDS))}"
-            )
-        where = Path(url2pathname(path))
+        return RedisIndex(Address.parse(where), wanted, ignore=ignore, window=window, reset=reset)
     return open_directory(where, wanted, ignore=ignore, window=window, reset=reset)
+
+
+def located(where: str | os.PathLike[str]) -> Path | str:
+    """Return the directory that *where* names; a URL on a server as it is. Raises `ConfigurationError`."""
+    require_path(where)
+    if not isinstance(where, str) or not _URL.match(where):
+        return Path(where)
+    scheme, host, path, query, fragment = urlsplit(where)
+    if scheme in SERVERS:
+        return where
+    if scheme != "file" or host not in ("", "localhost") or path[:1] != "/" or query or fragment:
+        raise ConfigurationError(
+            f"No index can be opened by the URL {where}: use the path of a directory of this machine, or "
+            f"file:///the/directory, {', '.join(f'{name}:' for name in sorted(BACKENDS))}"
+        )
+    return Path(url2pathname(path))
 
 
 class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,8 +32,6 @@ from scrapy_neardup.index.tables import NO_KEY, PermutedTables
 from scrapy_neardup.matching.records import DIGEST
 
 from .corpora import edited, template, text
-
-MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 
 
 def found(values: NDArray[np.uint64], distance: int, **options: object) -> list[tuple[int, int]]:
@@ -81,17 +77,6 @@ def test_near_pairs_are_those_of_brute_force(distance: int, monkeypatch: pytest.
 def test_pairs_of_any_fingerprints(fingerprints: set[int], distance: int) -> None:
     values = np.array(sorted(fingerprints), np.uint64)
     assert sorted(found(values, distance)) == brute_force(values, distance)
-
-
-@pytest.mark.parametrize("name", ["find_all", "find_all_diverse"])
-def test_moz_pairs(name: str) -> None:
-    known = MOZ[name]
-    values = np.unique(np.array([int(value, 16) for value in known["hashes"]], np.uint64))
-    expected = {frozenset(int(value, 16) for value in pair) for pair in known["pairs"]}
-    for blocks in known["blocks"]:
-        pairs = found(values, known["distance"], layout=PermutedTables(blocks, known["distance"]))
-        assert len(pairs) == len(expected)
-        assert {frozenset((int(values[a]), int(values[b]))) for a, b in pairs} == expected
 
 
 def test_a_prefix_that_all_share_is_no_trap() -> None:

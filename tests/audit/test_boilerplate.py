@@ -12,8 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.crawl import widespread, without_paragraphs
+from scrapy_neardup.audit.crawl import rest_of, widespread
 from scrapy_neardup.audit.reading import paragraph_keys
+from scrapy_neardup.fingerprint.main_text import MainText
 
 from .corpora import feed, text
 
@@ -38,15 +39,15 @@ def rows(host: str, count: int, own: int = 80) -> list[dict[str, Any]]:
     ]
 
 
-def verdicts(found: Any) -> list[str]:
-    return found.pages["verdict"].tolist()  # type: ignore[no-any-return]
-
-
 def test_pages_that_share_the_notices_of_their_site_are_no_copies(tmp_path: Path) -> None:
     crawl = [*rows("a.example", 20), {**rows("a.example", 1)[0], "url": "https://a.example/copy"}]
     crawl += [{"url": "https://a.example/x", "title": "Nothing", "text": NOTICE}]
     with audit(feed(tmp_path / "a.jl", crawl), tmp_path / "out", seed=0) as found:
-        assert [verdicts(found).count(each) for each in ("unique", "exact", "too_short")] == [20, 1, 1]
+        assert [found.pages["verdict"].tolist().count(each) for each in ("unique", "exact", "too_short")] == [
+            20,
+            1,
+            1,
+        ]
         (left_out,) = found.boilerplate
     assert left_out.pop("example") in NOTICE
     assert left_out == {"host": "a.example", "paragraphs": 5, "pages": 22}
@@ -62,7 +63,7 @@ def test_what_stands_on_few_pages_of_each_site_or_under_one_title_is_no_boilerpl
     sites = [row for n in range(20) for row in rows(f"site{n}.example", 2)]
     with audit(feed(tmp_path / "a.jl", [*rows("a.example", 14), *copies, *sites]), seed=0) as found:
         assert found.boilerplate == ()
-        assert verdicts(found).count("exact") == 19
+        assert found.pages["verdict"].tolist().count("exact") == 19
 
 
 def test_pages_of_other_clauses_are_no_copies_because_all_clauses_are_left_out(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def test_pages_of_other_clauses_are_no_copies_because_all_clauses_are_left_out(t
         crawl.append({"url": f"https://c.example/{name}", "title": "Terms", "text": "\n".join([*own, rest])})
     with audit(feed(tmp_path / "a.jl", crawl), tmp_path / "out", seed=0) as found:
         assert found.boilerplate[0]["paragraphs"] == 5
-        assert "exact" in verdicts(found)
+        assert "exact" in found.pages["verdict"].tolist()
     dropped = (tmp_path / "out" / "drop.txt").read_text().split()
     assert len(dropped) == 1
     assert dropped[0] != "https://c.example/b"
@@ -109,5 +110,5 @@ def test_long_paragraphs_alone_have_keys() -> None:
 
 def test_the_rest_of_a_text_stays_as_it_is() -> None:
     text = f"A title\n{LONG}\n{OTHER}\n\nAn end"
-    assert without_paragraphs(text, paragraph_keys(LONG)) == f"A title\n{OTHER}\n\nAn end"
-    assert without_paragraphs(text, set()) == text
+    rest = rest_of(MainText(text), paragraph_keys(LONG), "called").text
+    assert rest == f"A title\n{OTHER}\n\nAn end"

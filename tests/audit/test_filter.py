@@ -137,6 +137,10 @@ def test_nothing_is_filed_before_the_copy_is_there(corpus: Path, tmp_path: Path)
     with mock.patch.object(Path, "replace", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         filter_against(batch, corpus, out, add=True)
     assert [*tmp_path.glob("out*")] == []
+    there = mock.patch("os.fsync", side_effect=lambda file: out.touch())  # another has written it meanwhile
+    with there, pytest.raises(SourceUnavailable, match="written over"):
+        filter_against(batch, corpus, out, add=True)
+    out.unlink()
     filter_against(batch, corpus, out, add=True)
     assert urls(out) == [row["url"] for row in rows[1:]]
 

@@ -6,12 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter, deque
 from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.audit.reading import ALONE, SignerDied, spread
-from scrapy_neardup.fingerprint import Fingerprinter
+from scrapy_neardup.audit.reading import ALONE, CHUNK, SignerDied, spread
 from tests.helpers.processes import COMMAND, children, wait_for_none
 
 from .corpora import text
@@ -20,6 +20,9 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc"),
 ]
+
+#: Fewer texts are signed by the process that asks.
+MANY = ALONE * CHUNK
 
 
 def audit_in_the_middle(folder: Path, kind: str) -> subprocess.Popen[str]:
@@ -71,17 +74,31 @@ def test_interrupted_audit_ends_with_one_line_and_all_its_processes(
     wait_for_none(started, 0.2)
 
 
-def test_signatures_come_in_order_and_processes_end_with_them() -> None:
-    texts = [text(number, 60) for number in range(ALONE + 100)]
-    fingerprinter = Fingerprinter(seed=5)
-    before = children(os.getpid())
-    assert list(spread(texts, fingerprinter.signatures, 3)) == [*fingerprinter.signatures(texts)]
-    some = spread(iter(texts), fingerprinter.signatures, 3)
-    next(some)
+def slow(texts: list[tuple[str]]) -> list[tuple[str, int]]:
+    """So that the processes have started before all is done."""
+    time.sleep(0.05)
+    return [(each, os.getpid()) for (each,) in texts]
+
+
+#: More than are signed in a minute.
+TEXTS = [(str(number),) for number in range(1200 * CHUNK)]
+
+
+def test_results_come_in_order_and_processes_end_with_them() -> None:
+    before, met = children(os.getpid()), Counter[int]()
+    found = spread(TEXTS, slow, 3)
+    for (wanted,), (got, pid) in zip(TEXTS, found, strict=False):
+        assert got == wanted
+        met[pid] += 1
+        if len(met) > 2:
+            break
     started = children(os.getpid()) - before
-    assert 1 <= len(started) <= 3
-    some.close()
+    assert met.keys() - {os.getpid()} <= started
+    assert met[os.getpid()] >= MANY
+    assert len(started) <= 3
+    found.close()
     wait_for_none(started, 0)
+    assert {pid for _, pid in spread(TEXTS[:MANY], slow, 3)} == {os.getpid()}
 
 
 def test_a_script_that_starts_an_audit_is_not_run_once_more_by_its_processes(tmp_path: Path) -> None:
@@ -90,21 +107,20 @@ def test_a_script_that_starts_an_audit_is_not_run_once_more_by_its_processes(tmp
         "from scrapy_neardup.audit.reading import spread\n"
         "from scrapy_neardup.fingerprint import Fingerprinter\n"
         "print('started', flush=True)\n"
-        f"texts = (f'text {{n}}' for n in range({ALONE + 9}))\n"
+        f"texts = (f'text {{n}}' for n in range({MANY + 5000}))\n"
         "print(len(list(spread(texts, Fingerprinter().signatures, 2))))\n"
     )
     started = [sys.executable, str(script)]
     done = subprocess.run(started, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.stdout, done.stderr) == (f"started\n{ALONE + 9}\n", "")
+    assert (done.stdout, done.stderr) == (f"started\n{MANY + 5000}\n", "")
 
 
 def test_process_that_is_killed_is_no_hang() -> None:
-    texts = [text(number, 60) for number in range(ALONE + 5000)]
-    before = children(os.getpid())
-    signatures = spread(texts, Fingerprinter().signatures, 2)
-    next(signatures)
+    found, before = spread(TEXTS, slow, 2), children(os.getpid())
+    while (pid := next(found)[1]) == os.getpid():
+        pass
     started = children(os.getpid()) - before
-    os.kill(min(started), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     with pytest.raises(SignerDied, match="run the audit again"):
-        list(signatures)
+        deque(found, 0)
     wait_for_none(started, 0)

@@ -163,7 +163,7 @@ def test_commands_beside_a_crawl(index: Path) -> None:
         for _ in range(3):
             assert run("index", "check", index).output.endswith("is sound.\n")
             assert json.loads(run("index", "info", index, "--json").output)["documents"] >= 12
-        assert run("index", "forget", index, url(3)).output == "Forgot 1 documents.\n"
+        assert run("index", "forget", index, url(3)).output == "Forgot 1 document.\n"
         assert other.poll() is None
         refused = run("index", "compact", index)
         assert refused.exit_code == 2
@@ -179,7 +179,7 @@ def test_prune(tmp_path: Path) -> None:
     fill(path, range(8, 12), days_ago=20)
     fill(path, range(12, 15))
     prune = ("index", "prune", path, "--older-than", 10)
-    assert run(*prune, "--dry-run").output == "12 documents are older than 10 days.\n"
+    assert run(*prune, "--dry-run").output == "12 documents older than 10 days.\n"
     assert stored(path, range(15)) == set(range(15))
     assert run(*prune).output == "Forgot 12 documents older than 10 days.\n"
     assert stored(path, range(15)) == {12, 13, 14}
@@ -213,9 +213,9 @@ def test_an_index_on_a_server(redis_server: RedisServer) -> None:
     assert (facts["documents"], facts["pending"], facts["name"]) == (30, 0, "commands")
     assert "30" in run("index", "info", where).stdout
     assert run("index", "check", where).stdout.count("sound") == 1
-    assert "10 documents are older" in run("index", "prune", where, "--older-than", 3, "--dry-run").stdout
+    assert "10 documents older" in run("index", "prune", where, "--older-than", 3, "--dry-run").stdout
     assert "Forgot 10 documents" in run("index", "prune", where, "--older-than", 3).stdout
-    assert "Forgot 1 documents" in run("index", "forget", where, url(12)).stdout
+    assert "Forgot 1 document." in run("index", "forget", where, url(12)).stdout
     assert run("index", "forget", where, "--host", "host1.example").exit_code == 0
     assert stored(where, range(30)) == {n for n in range(10, 30) if n % 3 != 1 and n != 12}
     assert run("index", "check", where).exit_code == 0
@@ -228,6 +228,7 @@ def test_an_index_on_a_server_is_no_directory(scheme: str) -> None:
     result = run("index", "compact", f"{scheme}://nowhere.example/0")
     assert result.exit_code == 2
     assert "An index on a server needs no compacting" in result.output
+    assert "No index can be opened by the URL mysql://x" in run("index", "info", "mysql://x").stderr
 
 
 COMMANDS = {"info": [], "check": [], "prune": ["--older-than", 1], "forget": ["https://a/"], "compact": []}

@@ -37,8 +37,6 @@ LONGEST_TITLE, LONGEST_TEXT, LONGEST = 200, 20_000, 300
 #: How much a report holds, so that a browser opens it at once: pages of clusters that are listed, and of
 #: these those of any one cluster; rows of a table; bytes of the file, and of these those for texts.
 PAGES, OF_CLUSTER, ROWS, SIZE, TEXTS = 100_000, 100, 100, 9_000_000, 2_000_000
-#: Times are known up to here, in seconds since 1970.
-LAST_SECOND = 2**32
 #: A rule for URLs is shown if two pages speak for it, 2 / (2 + 1.645²); where there are many pages, if 52 do.
 LEAST, MANY = 0.4, 50_000
 #: The parts of a bar: verdicts, and what they are called.
@@ -157,7 +155,7 @@ def _listed(audit: Audit, rows: NDArray[np.int64]) -> Iterator[list[Any]]:
     names = ("cluster", "fetched", "url", "title", "verdict", "distance", "similarity", "tokens")
     for lead, row in zip(leads, zip(*(columns[name] for name in names), strict=True), strict=True):
         label, fetched, url, title, *others = row
-        time = int(fetched) if fetched is not None and 0 <= fetched < LAST_SECOND else None
+        time = None if fetched is None else int(fetched)
         yield [url, title[:LONGEST_TITLE], *others, time, *(led[label] if lead else ())]
 
 
@@ -229,8 +227,7 @@ def read_stories(folder: Path, least: int = 2) -> list[Story]:
 def _seen(row: Story) -> Story:
     page = {name: row[name] for name in ("url", "title", "verdict", "similarity", "tokens", "cluster")}
     if (time := row["fetched"]) is not None:
-        known = 0 <= time < LAST_SECOND
-        time = datetime.fromtimestamp(time, timezone.utc).isoformat(timespec="seconds") if known else None
+        time = datetime.fromtimestamp(time, timezone.utc).isoformat(timespec="seconds")
     return page | {"source": split_url(row["url"]).netloc, "time": time}
 
 

@@ -225,14 +225,19 @@ def require_copyable(source: Input) -> None:
         raise SourceUnavailable(f"{source.name} cannot be copied in part: use JSON lines, Parquet or WARC.")
 
 
-def copy_without(source: Input, out: Path, places: Collection[str]) -> None:
-    """Copy *source* to *out* without the records at *places*. The copy appears once it is on disk."""
-    part = out.with_name(f"{out.stem}.part{out.suffix}")
+def copy_without(source: Input, out: Path, places: Collection[str], *, new: bool = True) -> None:
+    """Copy *source* to *out*, a *new* file, without the records at *places*. It appears once on disk."""
+    part = out.with_name(f"{out.stem}.{os.getpid()}.part{out.suffix}")
     try:
         _COPIERS[source.kind](Path(source.name), part, places)
         with part.open("rb") as file:
             os.fsync(file)
+        if new and out.exists():
+            raise SourceUnavailable(f"{out} would be written over: name another file.")
         part.replace(out)
+        folder = os.open(out.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
     finally:
         part.unlink(missing_ok=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,9 @@ from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 
 from scrapy_neardup.audit.sources.records import BrokenRecord, PageRecord, Skipped
+from tests.audit import corpora
 
 from .archives import open_sources
-
-_WORDS = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
 
 
 @dataclass
@@ -46,11 +44,7 @@ def read() -> Callable[..., Contents]:
 
 @pytest.fixture
 def text() -> Callable[..., str]:
-    def make(seed: int, count: int = 30) -> str:
-        rng = random.Random(seed)
-        return " ".join("".join(rng.choices(_WORDS, k=3)) for _ in range(count))
-
-    return make
+    return lambda seed, count=30: corpora.text(seed, count)
 
 
 @pytest.fixture
