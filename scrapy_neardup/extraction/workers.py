@@ -32,6 +32,8 @@ START_TIMEOUT = 60.0
 LONGEST_SECONDS = 1e6
 #: Results kept for bodies that come again, and characters of the longest text that is kept with one.
 MAX_RESULTS, MAX_CHARACTERS = 10_000, 10_000
+#: Processes that may end, one after the other, before a page is sent to them.
+_TRIES = 3
 #: Each slow page of a source halves what the next may take, down to this part of the time limit. Slow is what
 #: takes longer than that, and so many seconds more a megabyte. A quick page makes up for this part of one.
 _QUICK, _PER_MEGABYTE, _FORGIVEN = 0.1, 0.25, 0.1
@@ -292,13 +294,16 @@ class Workers:
         worker, _ = self._ready(None)
         while (task := self._tasks.get()) is not None:
             page, glance, source, future = task
-            extraction = None
-            while extraction is None:
+            for _ in range(_TRIES):
                 worker, problem = self._ready(worker)
-                extraction = _crash(problem) if worker is None else self._extract(worker, page, source)
-            if self._closed and extraction.reason == "crash":  # not the page's doing
+                extraction = None if worker is None else self._extract(worker, page, source)
+                if worker is None or extraction is not None:
+                    break
+            if self._closed and (extraction is None or extraction.reason == "crash"):  # not the page's doing
                 extraction = _CLOSED
-            elif worker is not None:
+            elif extraction is None:
+                extraction = _crash(problem or "each process ended before it was sent the page")
+            else:
                 self._keep(page, glance, extraction)
             if future.set_running_or_notify_cancel():
                 future.set_result(extraction)

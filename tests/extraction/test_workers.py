@@ -21,7 +21,8 @@ import pytest
 import scrapy_neardup
 from scrapy_neardup.extraction import Extraction, Page, Workers, load_extractor
 from scrapy_neardup.extraction import workers as extraction_workers
-from scrapy_neardup.extraction.workers import ForkServer
+from scrapy_neardup.extraction.base import Job
+from scrapy_neardup.extraction.workers import ForkServer, Worker
 from scrapy_neardup.fingerprint import Fingerprinter
 from tests.helpers.kept_servers import KeptServer
 
@@ -184,6 +185,27 @@ def test_idle_worker_and_server_may_be_killed(pool: Pool) -> None:
     os.kill(pids(workers)[0], signal.SIGSTOP)
     stopped = answer(workers, b"x" * MB)  # which nobody reads to its end
     assert (stopped.reason, stopped.seconds < 3) == ("timeout", True)
+
+
+class Deadly(KeptServer):
+    """All its workers are killed before they get a page, while that is so."""
+
+    kills = True
+
+    def fork(self, job: Job) -> Worker:
+        worker = super().fork(job)
+        if self.kills and worker.pid is not None:
+            kill(worker.pid)
+        return worker
+
+
+def test_processes_that_always_end_between_two_pages_are_not_forked_without_end(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = pool(server=Deadly)
+    assert [answer(workers, body).reason for body in "ab"] == ["crash", "crash"]
+    monkeypatch.setattr(Deadly, "kills", False)
+    assert [answer(workers, body).reason for body in "ab"] == [None, None]
 
 
 def test_a_server_that_stands_still_is_replaced(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
