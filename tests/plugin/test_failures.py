@@ -1,9 +1,6 @@
 """Whatever fails inside the plugin, every page still reaches its callback and every item its feed."""
 
-import itertools
-import time
 from concurrent.futures import Future
-from contextlib import ExitStack
 
 import pytest
 
@@ -135,56 +132,21 @@ def _first(first, then):
     return method
 
 
-LIMIT = 1.0
-HOSTILE = 20
-#: Sleeps where the page says so.
-EXTRACTOR = """
-import time
-from scrapy_neardup.extraction.libraries import Plain
+async def test_a_site_whose_pages_hang_holds_up_no_other(site, crawl, pages, monkeypatch):
+    """It takes up all of CONCURRENT_REQUESTS at first. How long others wait: tests/extraction."""
+    submit = Workers.submit
 
-plain = Plain()
+    def late(self, page):
+        if "/hang/" not in page.url:
+            return submit(self, page)
+        future = Future()
+        future.set_result(Extraction(None, "timeout", 10.0))
+        return future
 
-def extract(html, url):
-    if "<p>hang" in html:
-        time.sleep(600)
-    return plain(html, url)
-"""
-
-
-@pytest.mark.slow
-async def test_a_site_whose_pages_hang_holds_up_no_other(site, crawl, pages, page, tmp_path, monkeypatch):
-    (tmp_path / "hanging.py").write_text(EXTRACTOR)
-    monkeypatch.syspath_prepend(tmp_path)
-    settings = {
-        "NEARDUP_EXTRACTOR": "hanging.extract",
-        "NEARDUP_WORKERS": 2,
-        "NEARDUP_EXTRACT_TIMEOUT": LIMIT,
-    }
-
-    class Timed(pages):
-        def note(self, response):
-            super().note(response)
-            self.times = {**getattr(self, "times", {}), response.url: time.monotonic()}
-
-    async def visit(*urls):
-        started = time.monotonic()
-        # So that the site takes up all of CONCURRENT_REQUESTS.
-        result = await crawl(Timed, settings, urls=urls, at_once=16, fails=True)
-        assert sorted(result.spider.seen) == result.urls == sorted(urls)
-        assert result["unique"] == len(innocent)
-        return result, max(result.spider.times[url] for url in innocent) - started
-
-    hostile = [f"{site.url}/hang/{number}" for number in range(HOSTILE)]
-    site.pages |= {f"/hang/{number}": page(f"hang {number}") for number in range(HOSTILE)}
-    with ExitStack() as stack:
-        others = [stack.enter_context(Site()) for _ in range(3)]  # another port is another site
-        innocent = []
-        for number, place in itertools.product(range(20), range(3)):
-            innocent.append(others[place].article(f"/{number}", number * 10 + place))
-        _, alone = await visit(*innocent)
-        result, among = await visit(*hostile, *innocent)
-    print(f"{len(innocent)} pages: {alone:.1f} s alone, {among:.1f} s after {HOSTILE} that hang")
-    assert 1 <= result["error/extract/timeout"] <= 4
-    assert result["error/extract/timeout"] + result["skipped/slow_site"] == HOSTILE
-    # With no turns it is all of them, by two at a time.
-    assert among - alone < HOSTILE * LIMIT / 2 / 2
+    monkeypatch.setattr(Workers, "submit", late)
+    hostile = [site.article(f"/hang/{number}", number + 50) for number in range(20)]
+    with Site() as other:  # another port is another site
+        innocent = [other.article(f"/{number}", number) for number in range(20)]
+        result = await crawl(pages, urls=[*hostile, *innocent], at_once=16, fails=True)
+    assert result.counts("error/extract/timeout", "skipped/slow_site") == [STRIKES, 20 - STRIKES]
+    assert (len(result.items), result["unique"]) == (40, 20)
