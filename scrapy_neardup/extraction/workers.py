@@ -307,8 +307,6 @@ class Workers:
                 self._keep(page, glance, extraction)
             if future.set_running_or_notify_cancel():
                 future.set_result(extraction)
-            if worker is None or worker.pid is None:  # while no page waits
-                worker, _ = self._ready(worker)
         if worker is not None:
             worker.close()
 

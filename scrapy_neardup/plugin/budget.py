@@ -163,14 +163,10 @@ class Budget:
         #: The requests that were drawn and are on their way, by the keys of their URLs.
         self._drawn: dict[int, tuple[Request, str]] = {}
 
-    @property
-    def items(self) -> bool:
-        """Whether a page of the crawl has stored an item, be it before it was resumed."""
-        return bool(self._state().get("neardup_items"))
-
-    @items.setter
-    def items(self, value: bool) -> None:
-        self._state()["neardup_items"] = value
+    def has_items(self, *, now: bool = False) -> bool:
+        """Whether a page of the crawl has stored an item, be it *now* or before the crawl was resumed."""
+        self._state()["neardup_items"] = found = now or self._state().get("neardup_items", False)
+        return bool(found)
 
     def _count_of(self, name: str) -> _Count:
         counts = self._state().setdefault("neardup_budget", {})
@@ -217,7 +213,7 @@ class Budget:
             return None
         key, twins = twins_of(url)
         known = {name: [*filter(None, map(self._stories.get, keys))] for name, keys in twins.items()}
-        told = self.items and story in self._told
+        told = self.has_items() and story in self._told
         new = leads or (new and not told and all(story not in each for each in known.values()))
         counted = [name for name, stories in known.items() if stories and (new or story in stories)]
         # A copy of the page without a parameter says nothing of others of its shape.

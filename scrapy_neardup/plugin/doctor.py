@@ -39,8 +39,11 @@ def examine(settings: BaseSettings) -> Iterator[tuple[bool, str]]:
     if on:
         Addon().update_settings(applied)
     for name in _LISTS:
-        ours = {each: order for each, order in applied.getdict(name).items() if "NearDup" in str(each)}
-        orders = [f"{_name(each)} at {order}" for each, order in ours.items() if order is not None]
+        orders = [
+            f"{load_object(each).__name__} at {order}"
+            for each, order in applied.getdict(name).items()
+            if order is not None and "NearDup" in str(each)
+        ]
         yield bool(orders), f"{name.lower():22} {', '.join(orders) or 'none of this package'}"
     try:
         enabled = is_enabled(settings)
@@ -71,10 +74,6 @@ def _index(options: CrawlOptions, extractor: str) -> tuple[bool, str]:
     except (NearDupError, OSError) as error:
         return False, f"index      {error}"
     return True, f"index      {place or 'none is kept: set NEARDUP_DIR to know pages of earlier crawls'}"
-
-
-def _name(component: object) -> str:
-    return getattr(component, "__name__", str(component).rpartition(".")[2])
 
 
 def _why_off() -> str:

@@ -108,14 +108,6 @@ class NearDupExtension:
         crawler.signals.connect(extension.spider_closed, signals.spider_closed)
         return extension
 
-    @classmethod
-    def of(cls, crawler: Crawler) -> NearDupExtension:
-        """Return the extension of *crawler*. Raises NotConfigured if it is switched off."""
-        extension = crawler.get_extension(cls)
-        if extension is None:
-            raise NotConfigured
-        return extension
-
     def spider_opened(self) -> None:
         _opened.pop(self.crawler, None)  # it closes all when it ends
         if self.config.revisits != "keep" and not (self.config.store or self.config.dir):
@@ -208,7 +200,10 @@ class Component:
     hears: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, crawler: Crawler) -> None:
-        self.extension = NearDupExtension.of(crawler)
+        extension = crawler.get_extension(NearDupExtension)
+        if extension is None:  # it is switched off
+            raise NotConfigured
+        self.extension = extension
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -31,8 +31,8 @@ from .responses import carries_item, is_for_spider, skip_reason
 
 #: A page has to be extracted within three time limits and so many seconds: it may queue behind other pages.
 GRACE_SECONDS = 5.0
-#: How often a request waits for those that `Budget` has drawn before it goes back to the scheduler.
-PAUSES = 10
+#: Seconds after which a request that waits for those that `Budget` has drawn goes back to the scheduler.
+PAUSE = 0.25
 
 
 class NearDupDownloaderMiddleware(Component):
@@ -53,12 +53,9 @@ class NearDupDownloaderMiddleware(Component):
         if self.extension.known_urls is None and self.extension.budget is None:
             return None
         with self.extension.reporter.fails_open("budget", request.url):
-            for _ in range(PAUSES):
-                if self.extension.budget is None or not self.extension.budget.waits(request):
-                    break
-                await wait_done(lambda _: None, 0.05)
-            else:  # other requests need its place
-                return request.replace()
+            if self.extension.budget is not None and self.extension.budget.waits(request):
+                await wait_done(lambda _: None, PAUSE)
+                return request.replace()  # other requests may need its place
         for name, holder in (("rules", self.extension.known_urls), ("budget", self.extension.budget)):
             why = later = None
             with self.extension.reporter.fails_open(name, request.url):
