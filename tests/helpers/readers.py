@@ -332,8 +332,8 @@ def redis_equal_bucket(data: bytes, folder: Path) -> Any:
 
 
 def _met(data: bytes, width: int) -> Any:
-    probe = 0, Place("bucket", bytes(width - 4), start=7, within=64)
-    return [column.tolist() for column in compared([probe], [data], width)]
+    probe = 0, Place(b"", bytes(width - 4), start=7, within=64)
+    return [column.tolist() for column in compared([probe], {b"": data}, width)]
 
 
 @_reader("redis_generations", 9000)

@@ -32,8 +32,8 @@ CLOSE_SECONDS = 30.0
 #: the server is asked for documents that are waited for.
 TICK_SECONDS = 0.05
 #: Of longer buckets a crawl reads only the newest entries: a flood must not make every lookup dear.
-MOST_BYTES = (1 << 18) // NEAR_BYTES * NEAR_BYTES
-#: Longer buckets of fingerprints are read by themselves once they were met, so that only a part need be read.
+MOST_BYTES = (1 << 18) // (NEAR_BYTES * EQUAL_BYTES) * NEAR_BYTES * EQUAL_BYTES
+#: Longer buckets are read by themselves once they were met, so that only a part need be read.
 LONG_BYTES = 1 << 16
 #: A key that so many more documents have than a lookup accepts need not be filed: it is passed over anyway.
 CAP = 1024
@@ -144,7 +144,7 @@ class RedisIndex:
     def _look(
         self, wanted: Sequence[tuple[int, int, int]], most: int
     ) -> tuple[Matches, set[int], list[Seen]]:
-        """Read buckets for families, keys, distances; of those of fingerprints the last *most* bytes; 0: all.
+        """Read buckets for families, keys, distances, of each the last *most* bytes; 0: all.
 
         Returns what is met, by position of what was wanted, and positions read only in part.
         """
@@ -168,25 +168,21 @@ class RedisIndex:
             of_parts = answers[: len(heads)]
             if store.learn([each[1] for each in of_parts]) == known:
                 break
-        data: dict[Any, bytes | None] = dict(zip(long, answers[len(heads) :], strict=True))
-        for head, contents in zip(heads, of_parts, strict=True):
-            data |= zip(head.keys, contents, strict=True)
-        near = [each for each in probes if len(each[1].entry) == NEAR_BYTES - 4]
-        equal = [each for each in probes if len(each[1].entry) == EQUAL_BYTES - 4]
-        found = [(data[place.bucket] or b"")[-most:] for _, place in near]
-        sizes = [*zip(near, map(len, found), strict=True)]
-        self._long.update(place.bucket for (_, place), size in sizes if size > LONG_BYTES)
-        equals = [data[place.bucket] for _, place in equal]
+        contents = [*zip(long, answers[len(heads) :], strict=True)]
+        for head, of_head in zip(heads, of_parts, strict=True):
+            contents += zip(head.keys, of_head, strict=True)
+        data = {bucket: (content or b"")[-most:] for bucket, content in contents}
+        self._long.update(bucket for bucket, content in data.items() if len(content) > LONG_BYTES)
         since = [int(oldest or 0) for _, _, oldest, *_ in of_parts]
-        met = [compared(near, found, NEAR_BYTES, since), compared(equal, equals, EQUAL_BYTES, since)]
+        met = [compared(probes, data, width, since) for width in (NEAR_BYTES, EQUAL_BYTES)]
         # Nothing new comes into an earlier generation.
         new = {place.bucket for _, place in probes if place.start == generations[-1].start}
-        last = sorted(((data[bucket] or b"")[-4:], bucket) for bucket in new)[::-1]
+        last = sorted((data[bucket][-4:], bucket) for bucket in new)[::-1]
         looked = [
             Seen(of_part, int(clock), {bucket: end for end, bucket in last if parts[bucket] == part})
             for part, (of_part, (clock, *_)) in enumerate(zip(known, of_parts, strict=True))
         ]
-        cut = {row for (row, _), size in sizes if size == most}
+        cut = {row for row, place in probes if len(data[place.bucket]) == most}
         return Matches.gather(met), cut, looked
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:

@@ -25,7 +25,7 @@ confirmed; ``t`` has these groups by when each was begun.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -219,19 +219,21 @@ class Layout:
 
 def compared(
     probes: Sequence[tuple[int, Place]],
-    contents: Sequence[bytes | None],
+    contents: Mapping[bytes, bytes],
     width: int,
     since: Sequence[int] = (0,),
 ) -> Matches:
     """Compare *probes*, places and positions of what is looked up, with the *contents* of their buckets.
 
-    Entries have *width* bytes. Returns positions, numbers, and distances, of each part from a number *since*
-    on. Raises `IndexCorrupted`.
+    Those are compared whose entries have *width* bytes. Returns positions, numbers, and distances, of each
+    part from a number *since* on. Raises `IndexCorrupted`.
     """
     full = [
-        (row, place, data)
-        for (row, place), data in zip(probes, contents, strict=True)
-        if data and (place.within or place.entry in data)
+        (row, place, found)
+        for row, place in probes
+        if len(place.entry) == width - 4
+        and (found := contents[place.bucket])
+        and (place.within or place.entry in found)
     ]
     if not full:
         return NO_MATCHES

@@ -159,11 +159,8 @@ class IndexGone(IndexUnavailable):
 class Server:
     """Commands for the server at *address*, or for nodes of a cluster; from any thread."""
 
-    def __init__(
-        self, address: Address, *, answer_seconds: float = ANSWER_SECONDS, first_pause: float = FIRST_PAUSE
-    ) -> None:
+    def __init__(self, address: Address, *, first_pause: float = FIRST_PAUSE) -> None:
         self.address = address
-        self._answer_seconds = answer_seconds
         self._backoff = ExponentialBackoff(LAST_PAUSE, first_pause)
         #: Made with the first command: a cluster is asked at once who has what.
         self._connected: redis.Redis | RedisCluster | None = None
@@ -276,7 +273,7 @@ class Server:
         """Return the client of the server, or of the node of a cluster that has the keys with a *prefix*."""
         with self._lock:
             if self._connected is None:
-                self._connected = _connect(self.address, self._answer_seconds)
+                self._connected = _connect(self.address)
             if type(self._connected) is redis.Redis:  # `isinstance` takes long
                 return self._connected
             node = self._connected.get_node_from_key(prefix)  # type: ignore[union-attr]
@@ -319,10 +316,10 @@ def _answer(client: redis.Redis, connection: Any, command: Command) -> Any:
         return error
 
 
-def _connect(address: Address, answer_seconds: float) -> redis.Redis | RedisCluster:
+def _connect(address: Address) -> redis.Redis | RedisCluster:
     """Return a client of the server at *address*, or of its cluster."""
     options: dict[str, Any] = {
-        "socket_timeout": answer_seconds,
+        "socket_timeout": ANSWER_SECONDS,
         "socket_connect_timeout": CONNECT_SECONDS,
         "health_check_interval": IDLE_SECONDS,
         "retry": Retry(NoBackoff(), 0),  # a command that got no answer may have been done
