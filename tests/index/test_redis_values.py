@@ -114,7 +114,7 @@ def test_a_document_that_was_cut_anywhere_or_unpacks_to_more_than_any_has() -> N
 
 def test_buckets_and_generations_that_were_cut() -> None:
     for width in (NEAR_BYTES, EQUAL_BYTES):
-        probe = 0, Place(b"", bytes(width - 4), start=1 << 50)
+        probe = 0, Place(b"", bytes(width - 4), start=1 << 50, within=64)
         for length in range(4 * width):
             if length % width:
                 with pytest.raises(IndexCorrupted, match="bucket"):

@@ -95,7 +95,7 @@ class RedisIndex:
                 return self._hold(number, filing.document, replaced)
             self._retries += 1
             # Of two that met in several parts, each in one before the other, both have gone.
-            time.sleep(-number % 16 / 1000 if number < -1 else 0)
+            time.sleep(-number % 16 / 1000)
         raise IndexUnavailable(
             f"The index {self.address.shown} changes faster than a document can be filed: use fewer crawlers."
         )

@@ -16,10 +16,9 @@ All names of keys begin with the prefix of their part. ``header`` is what the in
 identity, ``n`` a clock: no number filed in this part is higher, and it goes on whenever one is filed;
 ``count`` how many documents there are, ``g`` the generations (``start:bits more``), ``w`` the shortest window
 of those who filed, in milliseconds, ``o`` the first number that is not too old, ``p`` pending documents by
-the end of their leases in milliseconds of the clock of the first part's server, of one that is being removed
--1 if it was confirmed, else 0. ``b`` + table + generation + bits is a bucket, ``d`` + upper bits of a number
-a list of documents by the lower bits, in which nothing stands for one that is gone, or `GONE` if it was
-confirmed; ``t`` has these groups by when each was begun.
+the end of their leases in milliseconds of the clock of the first part's server. ``b`` + table + generation +
+bits is a bucket, ``d`` + upper bits of a number a list of documents by the lower bits, in which nothing
+stands for one that is gone, or `GONE` if it was confirmed; ``t`` has these groups by when each was begun.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ end
 -- the last 4 bytes of each of the first buckets of the keys, in which it was looked up, and of which those
 -- without any come last; how many these buckets are; the generation that it is filed in, which the part
 -- begins if it is behind; for each of the other keys, buckets too, an entry to file there but for its number.
--- Returns its number, 0 if there are others, -1 if another generation has begun.
+-- Returns its number, or 0 if there are others, or another generation has begun.
 function step.file(key, keys, at)
   local value, ends, now, window, known, since = unpack(ARGV, at + 1, at + 6)
   local number, after, lasts, looked, start, more = unpack(ARGV, at + 7, at + 12)
@@ -108,7 +108,7 @@ function step.file(key, keys, at)
   if state[2] ~= known then
     local begun = tonumber(string.match(state[2], '(%d+):%d+$'))
     if begun < tonumber(start) then begin(tonumber(start), more, last) end
-    return -1
+    return 0
   end
   if last < tonumber(since) then return 0 end  -- a replica has taken over, and may have others instead
   looked = tonumber(looked)
@@ -158,21 +158,15 @@ end
 -- lease has run out, or a replica without it has given its number to another one.
 function step.confirm(key, keys, at)
   local group, number, slot, start, other = KEYS[key + 1], unpack(ARGV, at + 1, at + 4)
-  local ends = parts > 1 and call('ZSCORE', prefix .. 'p', number)
   local value = call('LINDEX', group, slot)
-  if ends == '-1' or value == GONE then return 1 end
-  if ends == '0' or not is_there(value, start) then return 0 end
+  if value == GONE then return 1 end
+  if not is_there(value, start) then return 0 end
   call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
   if other ~= '' then call('LSET', group, slot, other) end
 end
 
--- Have a lease last longer, but not of what is being removed.
-function step.renew(key, keys, at)
-  local ends, number = unpack(ARGV, at + 1, at + 2)
-  if tonumber(call('ZSCORE', prefix .. 'p', number) or 0) > 0 then
-    call('ZADD', prefix .. 'p', ends, number)
-  end
-end
+-- Have a lease last longer.
+function step.renew(key, keys, at) call('ZADD', prefix .. 'p', 'XX', unpack(ARGV, at + 1, at + 2)) end
 
 -- Take the entries of a document out of the buckets, which are the keys.
 function step.take_out(key, keys, at)
@@ -188,20 +182,19 @@ end
 
 -- Remove a document and its entries. The keys are its group and the buckets. Arguments: its number, its place
 -- in the group, how its value begins, the time if only a lease that has run out by then lets it go, else 0;
--- whether it is only to lapse; then the entry in each bucket.
+-- then the entry in each bucket. Returns whether it is gone; if not, it holds, or its number is another's.
 function step.remove(key, keys, at)
-  local group, number, slot, start, now, lapses = KEYS[key + 1], unpack(ARGV, at + 1, at + 5)
-  if not is_there(call('LINDEX', group, slot), start) then return 0 end
-  local ends = call('ZSCORE', prefix .. 'p', number)
-  if now ~= '0' and (not ends or tonumber(ends) > tonumber(now)) then return 0 end
-  local confirmed = not ends or ends == '-1'
-  call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
-  if lapses == '1' then
-    return call('ZADD', prefix .. 'p', confirmed and -1 or 0, number)
+  local group, number, slot, start, now = KEYS[key + 1], unpack(ARGV, at + 1, at + 4)
+  local value, ends = call('LINDEX', group, slot), call('ZSCORE', prefix .. 'p', number)
+  if is_there(value, start) then
+    if now ~= '0' and tonumber(ends or math.huge) > tonumber(now) then return 0 end
+    call('ZREM', prefix .. 'p', number)  -- first, because a full server lets nothing else begin
+    call('LSET', group, slot, ends and '' or GONE)
+    call('DECR', prefix .. 'count')
+  elseif value ~= '' and value ~= GONE then
+    return 0
   end
-  call('LSET', group, slot, confirmed and GONE or '')
-  call('DECR', prefix .. 'count')
-  step.take_out(key + 1, keys - 1, at + 5)
+  step.take_out(key + 1, keys - 1, at + 4)
 end
 
 -- Returns the answer of each step, 1 if it has none; an error is that of one step alone.

@@ -29,8 +29,6 @@ STEPS = 16
 FILING_SECONDS = 60.0
 #: Seconds until a failed write is tried again.
 RETRY_SECONDS = 1.0
-#: Seconds until the server is asked again what time it is.
-CLOCK_SECONDS = 1.0
 #: Documents that an error names.
 NAMED = 5
 #: No generation has so many documents.
@@ -122,8 +120,8 @@ class Store:
         self._turn: Asked | None = None
         #: What was confirmed or released and is not yet written.
         self.settled: list[Write] = []
-        #: Milliseconds that the server's clock is ahead of `time.monotonic`, and when it is asked again.
-        self._ahead = self._asked_at = 0.0
+        #: Milliseconds that the server's clock is ahead of `time.monotonic`.
+        self._ahead = 0.0
         #: Documents that were to be kept and were given up.
         self.lost = 0
         #: As far as is known: the generations of each part. The next document is of the last.
@@ -253,7 +251,7 @@ class Store:
 
         Raises `IndexGone`.
         """
-        asks = time.monotonic() >= self._asked_at and any(call.reads for call in calls)
+        asks = any(call.reads for call in calls)
         sent: list[Addressed] = [(self.prefixes[0], ("TIME",))] if asks else []
         kinds: dict[tuple[int, bool], list[int]] = {}
         for row, call in enumerate(calls):
@@ -274,8 +272,6 @@ class Store:
         if asks and isinstance(clock := next(got), tuple):
             now = time.monotonic()  # by a time before, a slow answer would end leases of others early
             self._ahead = clock[0] * 1000 + clock[1] / 1000 - now * 1000
-            # A clock that leaps must not date documents that go by their age.
-            self._asked_at = now + CLOCK_SECONDS * (not self._window)
         answers: list[Any] = [None] * len(calls)
         gone: dict[int, list[int]] = {}
         for part, rows in runs:
@@ -339,9 +335,9 @@ class Store:
         """File *document*, one row, but for its keys that are *crowded*; return its number, *after* another.
 
         It is pending for *lease_seconds*; without these it is confirmed, and lapses if that fails.
-        It is not filed if others were filed in buckets where it was *looked* up, since then: 0 is returned,
-        or -1 if another generation has begun, or below that the number that it has had for a moment. If it
-        was not looked up, it is filed again until that is done.
+        It is not filed if others were filed in buckets where it was *looked* up, or another generation has
+        begun, since then: 0 is returned, or -1 times the number that it has had for a moment. If it was not
+        looked up, it is filed again until that is done.
         """
         anyway, looked = not looked, looked or [Seen(each) for each in self.known]
         generation = parsed(tuple(each.generations for each in looked))[-1]
@@ -361,7 +357,7 @@ class Store:
             arguments += [place.entry for place in own]
             return Call(part, "file", [*seen.buckets, *(place.bucket for place in own)], arguments)
 
-        (number,) = answers = yield [call(home, self.layout.pack(document), 0)]
+        (number,) = yield [call(home, self.layout.pack(document), 0)]
         if number > 0 and others:
             try:
                 answers = yield [call(part, b"", number) for part in others]
@@ -371,12 +367,11 @@ class Store:
             if min(answers) <= 0:
                 self.settle(Write(self.removal(number, document)))
                 number = -number
-        if -1 in answers:
-            self.learn((yield self.everywhere("GET", b"g")))
         if number > 0 and not lease_seconds:
             (is_there,) = yield [self._confirming(number, document, b"")]
             number *= is_there
         if number <= 0 and anyway:
+            self.learn((yield self.everywhere("GET", b"g")))
             number = yield from self.filing(document, after=after)
         return number
 
@@ -406,10 +401,10 @@ class Store:
     def removal(self, number: int, document: Documents, *, if_lapsed: bool = False) -> Steps:
         """Remove a *document*, one row, unless its number is another one's by now.
 
-        It lapses first if other parts have entries of it, so that whoever meets it then removes the rest.
+        Its entries in other parts go last: there is nothing that whoever meets them could find.
         """
         places = self.filed(number, document)
-        low, start = (number & 0xFFFFFFFF).to_bytes(4, "little"), _start(document)
+        low, now = (number & 0xFFFFFFFF).to_bytes(4, "little"), self.now() if if_lapsed else 0
         home, group, slot = self.layout.place(number)
 
         def call(part: int, step: str, own: Sequence[bytes] = (), *arguments: bytes | int) -> Call:
@@ -417,13 +412,10 @@ class Store:
             entries = (place.entry + low for place in mine)
             return Call(part, step, [*own, *(place.bucket for place in mine)], [*arguments, *entries])
 
-        others, now = {place.part for place in places} - {home}, self.now() if if_lapsed else 0
-        if others:
-            (lapses,) = yield [Call(home, "remove", [group], [number, slot, start, now, 1])]
-            if not lapses:
-                return
+        (is_gone,) = yield [call(home, "remove", [group], number, slot, _start(document), now)]
+        others = {place.part for place in places} - {home}
+        if is_gone and others:
             yield [call(part, "take_out") for part in others]
-        yield [call(home, "remove", [group], number, slot, start, now, 0)]
 
     def fetch(self, numbers: Sequence[int]) -> Known:
         """Return those of the documents *numbers*, ascending, that are there, with all that is stored."""
