@@ -33,8 +33,6 @@ CLOSE_SECONDS = 30.0
 TICK_SECONDS = 0.05
 #: Of longer buckets a crawl reads only the newest entries: a flood must not make every lookup dear.
 MOST_BYTES = (1 << 18) // (NEAR_BYTES * EQUAL_BYTES) * NEAR_BYTES * EQUAL_BYTES
-#: Longer buckets are read by themselves once they were met, so that only a part need be read.
-LONG_BYTES = 1 << 16
 #: A key that so many more documents have than a lookup accepts need not be filed: it is passed over anyway.
 CAP = 1024
 #: How often a document is judged anew because others have filed like ones meanwhile.
@@ -68,7 +66,7 @@ class RedisIndex:
         self.leases = Leases(lease_seconds, self.store.renew, self.store.leases)
         self._close_seconds = close_seconds
         self._closing = threading.Event()
-        #: Names of long buckets that were met.
+        #: Names of buckets that were longer: they are read by themselves, so that only a part need be read.
         self._long: set[bytes] = set()
         #: How often a document was judged anew.
         self._retries = 0
@@ -172,7 +170,8 @@ class RedisIndex:
         for head, of_head in zip(heads, of_parts, strict=True):
             contents += zip(head.keys, of_head, strict=True)
         data = {bucket: (content or b"")[-most:] for bucket, content in contents}
-        self._long.update(bucket for bucket, content in data.items() if len(content) > LONG_BYTES)
+        cut = {bucket for bucket, content in data.items() if 0 < most == len(content)}
+        self._long.update(cut)
         since = [int(oldest or 0) for _, _, oldest, *_ in of_parts]
         met = [compared(probes, data, width, since) for width in (NEAR_BYTES, EQUAL_BYTES)]
         # Nothing new comes into an earlier generation.
@@ -182,8 +181,7 @@ class RedisIndex:
             Seen(of_part, int(clock), {bucket: end for end, bucket in last if parts[bucket] == part})
             for part, (of_part, (clock, *_)) in enumerate(zip(known, of_parts, strict=True))
         ]
-        cut = {row for row, place in probes if len(data[place.bucket]) == most}
-        return Matches.gather(met), cut, looked
+        return Matches.gather(met), {row for row, place in probes if place.bucket in cut}, looked
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
         """Return those documents that are there of what lookups have *met*."""
