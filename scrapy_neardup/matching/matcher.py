@@ -204,6 +204,9 @@ def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any, added: Any)
     shorter = least(new["tokens"], stored["tokens"])
     # Words are sampled: one that is substituted hints at more; in a note of one site at as many as expected.
     note = one_site & (shorter <= FEW) & (jaccard < 1)
+    # So many are added to the short lines at least: two standard errors below what the sample says.
+    said = (words.added - 2 * (words.added * (1 - words.share)) ** 0.5) / words.share
+    longer = greatest(new["tokens"] - shorter, chosen(note, 0, said))
     unseen = (words.share < 1) & (words.substituted > 0) & (shorter > FEW) & (shorter < TOKENS_A_VALUE)
     return Evidence(
         jaccard,
@@ -211,7 +214,7 @@ def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any, added: Any)
         shorter,
         known=containment * least(1 / length, 1),
         length=length,
-        added=greatest(added / shingles_a_token(new), new["tokens"] - shorter),
+        added=greatest(added / shingles_a_token(new), longer),
         varied=beyond_chance(tokens, shingles, jaccard),
         one_site=one_site,
         two_sites=known & (one_site ^ True),

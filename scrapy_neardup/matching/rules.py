@@ -25,7 +25,7 @@ Truths: TypeAlias = Any
 LENGTHS = (120, 320)
 JACCARDS = (0.85, 0.62)
 #: Or, in a longer text, so much of the shorter one is in the other, as when a paragraph was cut or added
-#: (senate_press, 3); somewhat less is enough if no number differs (consent_comments, 3, sites unknown).
+#: (senate_press, 3); less is enough if no number differs and they are not of one site (consent_comments, 3).
 CONTAINED, MOSTLY_CONTAINED = single(0.94), single(0.88)
 #: The J that is asked of texts of which one contains the other (derived_syndication, 2).
 CONTAINED_JACCARD = single(0.3)
@@ -71,7 +71,7 @@ class Evidence(NamedTuple):
     #: Tokens of the shorter text.
     tokens: Counts
     #: Share of the new text that is in the stored one; its length as a multiple of the stored one's; how many
-    #: tokens it has that the stored one lacks, at least, by lengths and sketches.
+    #: tokens, or words of short lines, it has that the stored one lacks, at least, by lengths and samples.
     known: Figures
     length: Figures
     added: Figures
@@ -124,12 +124,13 @@ def likenesses(pairs: Evidence) -> tuple[Rule, ...]:
     within = chosen(pairs.same_title, TITLED_CONTAINED, ELSEWHERE_CONTAINED)
     few, half = pairs.tokens / TOKENS_A_NUMBER, (pairs.numbers + 1) * ELSEWHERE_NUMBERS
     part = long & (jaccard >= CONTAINED_JACCARD)
+    mostly = part & (pairs.one_site ^ True) & (contained >= MOSTLY_CONTAINED)
     brief = (long ^ True) & (jaccard >= BRIEF_JACCARD) & (pairs.values <= VALUES)
     somewhere = pairs.two_sites & (jaccard >= ELSEWHERE_JACCARD)
     return (
         Rule("alike", usual, jaccard >= usual, 0.5 + few),
         Rule("within", CONTAINED, part & (contained >= CONTAINED), 0.5 + 2 * few),
-        Rule("mostly_within", MOSTLY_CONTAINED, part & (contained >= MOSTLY_CONTAINED), 0),
+        Rule("mostly_within", MOSTLY_CONTAINED, mostly, 0),
         Rule("brief", BRIEF, brief & (contained >= BRIEF), 0),
         Rule("elsewhere", elsewhere, pairs.two_sites & (jaccard >= elsewhere), half),
         Rule("elsewhere_within", within, somewhere & (contained >= within), half),

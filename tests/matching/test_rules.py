@@ -263,3 +263,6 @@ def test_a_listing_of_other_products_is_another_beside_hundreds_of_figures_of_th
         detector = Detector(MemoryIndex(header_for(Fingerprinter(seed=seed), "")))
         detector.add(pages[0], "https://one-site.com/1")
         assert detector.check(pages[1], "https://one-site.com/2").kind == "template"
+        longer = pages[0]._replace(details=f"{pages[0].details}\n{text(3, 200)}")
+        assert detector.check(longer, "https://one-site.com/3").kind == "unique"
+        assert detector.check(longer, "https://two-sites.com/3").kind == "near"
