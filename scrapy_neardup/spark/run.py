@@ -208,7 +208,10 @@ def make_index(folder: str | os.PathLike[str], where: str) -> int:
     A crawl whose ``NEARDUP_DIR`` or ``NEARDUP_STORE`` is *where*, a directory or a URL, knows these pages
     from the start. Walls and short texts are left out. Raises `ConfigurationError` and what the index raises.
     """
-    settings = AuditOptions(**json.loads(Path(folder, SETTINGS).read_text("utf-8"))["settings"])
+    audited = json.loads(Path(folder, SETTINGS).read_text("utf-8"))
+    settings = AuditOptions(**audited["settings"])
+    if not settings.identity().items() <= audited["identity"].items():
+        raise ConfigurationError(f"{folder} is of another version of this package: audit its sources anew.")
     header = header_for(settings.fingerprinter, settings.extractor_identity)
     count = 0
     with closing(open_index(where, header)) as index:

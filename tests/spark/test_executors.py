@@ -103,7 +103,11 @@ def test_a_crawl_knows_the_pages_of_an_audit_from_the_start(tmp_path: Path) -> N
     pyarrow.parquet.write_table(
         pa.Table.from_batches(tables), tmp_path / "audit" / SIGNATURES / "part-0.parquet"
     )
-    content = {"settings": asdict(OPTIONS), "identity": OPTIONS.identity()}
+    content = {"settings": asdict(OPTIONS), "identity": OPTIONS.identity() | {"version": 1}}
+    (tmp_path / "audit" / SETTINGS).write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="another version"):
+        make_index(tmp_path / "audit", str(tmp_path / "index"))
+    content["identity"] = OPTIONS.identity()
     (tmp_path / "audit" / SETTINGS).write_text(json.dumps(content), encoding="utf-8")
     count = make_index(tmp_path / "audit", str(tmp_path / "index"))
     assert count == len(pages) - 1  # a note
