@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -152,21 +152,29 @@ def leave_out_boilerplate(
     for row in sorted(left_out):
         of_site[sites[row]].append(row)
     found: list[dict[str, Any]] = []
-    for rows in of_site.values():
-        counts = Counter(key for row in rows for key in left_out[row])
+    for pages in of_site.values():
+        counts = Counter(key for row in pages for key in left_out[row])
         most = min(counts, key=lambda key: (-counts[key], key))
-        lines = text_of(next(row for row in rows if most in left_out[row])).text.split("\n")
+        lines = text_of(next(row for row in pages if most in left_out[row])).text.split("\n")
         example = next(line for line in lines if most in paragraph_keys(line))[:_SHOWN]
-        host = split_url(crawl.urls[rows[0]]).netloc
-        found.append({"host": host, "paragraphs": len(counts), "pages": len(rows), "example": example})
+        host = split_url(crawl.urls[pages[0]]).netloc
+        found.append({"host": host, "paragraphs": len(counts), "pages": len(pages), "example": example})
     found.sort(key=lambda each: (-each["pages"], each["host"]))
-    crawl, changed = replace(crawl, names=names), sorted({*left_out, *titled})
+    crawl, rows = replace(crawl, names=names), sorted({*left_out, *titled})
     texts = (
         rest_of(text, left_out.get(row, ()), titled.get(row, text.title))
-        for row in changed
+        for row in rows
         for text in (text_of(row),)
     )
-    return _signed_anew(crawl, changed, texts, settings) if changed else crawl, found
+    with closing(spread(texts, settings.fingerprinter.signatures, settings.processes)) as signed:
+        signatures = list(signed)
+    documents = entries(signatures, [crawl.urls[row] for row in rows], settings.header)
+    # The site may be known from the page, where its URL is that of a file.
+    documents.records["site"] = crawl.documents.records["site"][rows]
+    crawl.documents.keys[:, rows], crawl.documents.records[rows] = documents.keys, documents.records
+    crawl.wall[rows] = [signature.wall for signature in signatures]
+    long = crawl.documents.records["tokens"] >= max(settings.min_tokens, 1)
+    return replace(crawl, long=long), found
 
 
 def of_sites(
@@ -195,19 +203,6 @@ def of_sites(
     for row, key in zip(rows[shared].tolist(), numbers[shared].tolist(), strict=True):
         left_out[row].add(key)
     return names, titled, left_out
-
-
-def _signed_anew(crawl: Crawl, rows: list[int], texts: Iterator[MainText], settings: AuditOptions) -> Crawl:
-    """Return the crawl with the signatures of other *texts* of the pages in *rows*."""
-    with closing(spread(texts, settings.fingerprinter.signatures, settings.processes)) as signed:
-        signatures = list(signed)
-    documents = entries(signatures, [crawl.urls[row] for row in rows], settings.header)
-    # The site may be known from the page, where its URL is that of a file.
-    documents.records["site"] = crawl.documents.records["site"][rows]
-    crawl.documents.keys[:, rows], crawl.documents.records[rows] = documents.keys, documents.records
-    wall = crawl.wall.copy()
-    wall[rows] = [signature.wall for signature in signatures]
-    return replace(crawl, wall=wall, long=crawl.documents.records["tokens"] >= max(settings.min_tokens, 1))
 
 
 def rest_of(text: MainText, left_out: Collection[int], title: str) -> MainText:

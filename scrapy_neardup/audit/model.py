@@ -87,7 +87,8 @@ class Audit(AbstractContextManager["Audit"]):
 
     def text(self, page: int) -> str | None:
         """Return the main text of a row of `pages`; None if the page has none or its text was not stored."""
-        return self._store.text(int(self._ids[page]))
+        text = self._store.main_text(int(self._ids[page]))
+        return text and text.shown
 
     @cached_property
     def hosts(self) -> list[dict[str, Any]]:

@@ -190,11 +190,6 @@ class Store:
                     raise ValueError("signatures have other sizes")
         return SimpleNamespace(**columns)
 
-    def text(self, page: int) -> str | None:
-        """Return the main text of the page with that id, and its title and short lines, to be read."""
-        text = self.main_text(page)
-        return None if text is None else text.shown
-
     def main_text(self, page: int) -> MainText | None:
         """Return the main text of the page with that id; None if it is not kept."""
         rows = self._read("SELECT text FROM pages WHERE id = ? AND text IS NOT NULL", page)

@@ -43,7 +43,7 @@ def test_texts_are_filed_as_an_index_would_file_them_and_stored_as_they_were() -
     assert (columns.keys[4].any(), columns.url[:4], columns.reason[4]) == (False, urls, "timeout")
     assert np.isnan(columns.fetched).tolist() == [True, False, False, False, False]
     assert columns.title[:4] == [text[:100] for text in texts]
-    assert [store.text(number) for number in range(1, 6)] == [*texts, None]
+    assert [store.main_text(number) for number in range(1, 6)] == [*map(MainText, texts), None]
     store.close()
 
 

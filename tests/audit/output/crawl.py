@@ -10,6 +10,7 @@ import numpy as np
 
 from scrapy_neardup.audit.model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS, Audit, Input
 from scrapy_neardup.audit.options import AuditOptions
+from scrapy_neardup.fingerprint.main_text import MainText
 
 _STORY = (
     "the council voted on Tuesday to widen a road along the river after residents asked for shade trees "
@@ -60,7 +61,7 @@ def audit_of(
     further |= {
         "skipped": {},
         "boilerplate": (),
-        "_store": SimpleNamespace(text=texts.__getitem__),
+        "_store": SimpleNamespace(main_text=lambda page: texts[page] and MainText(texts[page])),
         "_ids": np.arange(len(urls)),
     }
     return Audit(table, groups, np.zeros(0, PAIRS), AuditOptions(seed=0), **further)  # type: ignore[arg-type]

@@ -18,6 +18,7 @@ import pytest
 
 from scrapy_neardup.audit.output import report as written
 from scrapy_neardup.audit.output.report import write_report
+from scrapy_neardup.fingerprint.main_text import MainText
 
 from .conftest import Opened
 from .crawl import HOSTILE, RTL, audit_of, hostile_crawl, large_crawl, small_crawl, text
@@ -62,7 +63,7 @@ def test_the_size_is_bounded(tmp_path: Path, what: str, monkeypatch: pytest.Monk
     dice, data, path = np.random.default_rng(0), large_crawl(1_000), tmp_path / "report.html"
     if what == "addresses":
         data.pages["url"] = [f"https://a.example/{dice.bytes(200).hex()}" for _ in data.pages]
-    store = SimpleNamespace(text=lambda page: dice.bytes(5_000).hex())
+    store = SimpleNamespace(main_text=lambda page: MainText(dice.bytes(5_000).hex()))
     data = dataclasses.replace(data, _store=store)
     monkeypatch.setattr(written, "SIZE", 2_500_000)
     monkeypatch.setattr(written, "TEXTS", 1_500_000)
