@@ -108,7 +108,7 @@ def gone(pid: int) -> bool:
     """Whether the process has ended; a zombie has."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # before it was opened, or before it was read
         return True
 
 
