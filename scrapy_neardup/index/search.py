@@ -6,6 +6,7 @@ What is found are pairs of a query and a document (`Matches`), or what one docum
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -169,12 +170,12 @@ class Met(NamedTuple):
 
 def put_together(found: Sequence[Met]) -> tuple[NDArray[np.int64], NDArray[np.int64], bool, bool]:
     """Return the fields of `Found` that lookups give: documents, how many keys they share, the two bounds."""
-    numbers = sorted({number for each in found for number in each.shared})
+    counts, crowded, narrowed = zip(*found, strict=True) if found else ((), (), ())
+    numbers = sorted({*chain(*counts)})
     shared = np.empty((len(found), len(numbers)), np.int64)
     if numbers:
-        shared[...] = [[each.shared.get(number, 0) for number in numbers] for each in found]
-    crowded, narrowed = any(each.crowded for each in found), any(each.narrowed for each in found)
-    return np.array(numbers, np.int64), shared, crowded, narrowed
+        shared[...] = [[each.get(number, 0) for number in numbers] for each in counts]
+    return np.array(numbers, np.int64), shared, any(crowded), any(narrowed)
 
 
 def most_shared(counts: Mapping[int, int], nearest: int = 0) -> Met:

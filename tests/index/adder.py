@@ -5,35 +5,18 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb import compaction
-from scrapy_neardup.index.lmdb.compaction import Item
-from scrapy_neardup.index.lmdb.environment import Environment
 from tests.index.conformance import reserve
 from tests.index.small import HEADER, SMALL, documents, note_of
 
 
-def add(path: Path, number: int, log: Path, *, slow_merge: bool = False) -> None:
+def add(path: Path, number: int, log: Path) -> None:
     dice = random.Random(number)
     stopped = []
     signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
-    write = compaction.write
-
-    def stall(environment: Environment, items: Iterable[Item]) -> Iterator[None]:
-        """Stop for good after the first values of the second run."""
-        some = [*items]
-        if index._memtable.snapshot.state.runs and some[-1][0] == "runs" and some[-1][2]:
-            for _ in write(environment, some[-1:]):
-                say("merging", 0)
-                time.sleep(60)
-        yield from write(environment, some)
-
-    if slow_merge:
-        compaction.write = stall
 
     def say(what: str, of: int) -> None:
         with log.open("a") as file:

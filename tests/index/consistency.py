@@ -37,5 +37,5 @@ def check(index: LmdbIndex) -> None:
             assert not left.any(), "tables and records differ"
         known = reader.state.known(reader.dead, reader.held)
         assert known.all(), "removed documents are remembered as long as a run holds them, no longer"
-        for _, new in reader.log(0):
+        for _, new in reader.whole_log():
             assert (np.bitwise_xor.reduce(new.keys) == new.records["tag"]).all(), "record of another document"

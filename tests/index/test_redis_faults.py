@@ -218,12 +218,24 @@ def test_closing_an_index_asks_a_server_given_up(tmp_path: Path, back: bool) -> 
         else:
             with pytest.raises(IndexUnavailable, match=r"2 documents were not written .*: u0, u1"):
                 closed.result(30)
-            index.close()  # what is closed stays so
             server.start()
         with closing(open_index(server.url(), None)) as again:
             there = {"documents": 2, "pending": 0} if back else {"documents": 0, "pending": 3}
             assert again.gauges() | there == again.gauges()
         assert index.gauges()["lost"] == (0 if back else 2)
+
+
+def test_closing_while_the_server_stays_away_ends_and_names_what_is_lost(tmp_path: Path) -> None:
+    with running(tmp_path / "redis") as server:
+        index = RedisIndex(Address.parse(server.url()), HEADER, close_seconds=0.5)
+        kept = reserve(index, documents([1]))
+        server.kill()
+        kept.confirm()
+        started = time.monotonic()
+        with pytest.raises(IndexUnavailable, match="u0"):
+            index.close()
+        assert time.monotonic() - started < 15
+        index.close()  # what is closed stays so
 
 
 @pytest.mark.parametrize("parts", [1, 3])

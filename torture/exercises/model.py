@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from scrapy_neardup.index import Index
     from scrapy_neardup.index.pending import Reservation
 
 #: More documents than this are not kept, since each search compares all of them.

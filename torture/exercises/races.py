@@ -24,7 +24,7 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb import commands
+from scrapy_neardup.index.lmdb import commands, environment
 from scrapy_neardup.index.protocol import Filing
 from tests.index.conformance import HEADER, LOOKUPS, documents, urls_of
 from tests.index.redis_server import running, server_program
@@ -305,7 +305,8 @@ def on_disk(seed: int, folder: Path) -> list[int]:
         lmdb.open(path, map_size=1 << 26, max_dbs=5, sync=False, lib_version=0) as real,
     ):
         shared = SharedFile(real, race.scheduler, lambda: race.loses and race.dice.random() < FAILS)
-        with mock.patch.object(lmdb, "open", return_value=shared):
+        last_commit = mock.patch.object(environment, "last_commit", return_value=shared.last_commit)
+        with mock.patch.object(lmdb, "open", return_value=shared), last_commit:
             return race.run(check=commands.check)
 
 

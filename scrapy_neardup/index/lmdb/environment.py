@@ -19,7 +19,7 @@ import lmdb
 
 from scrapy_neardup.errors import IndexUnavailable
 
-from .directory import DATA, LOCK, check_data_file, check_directory, reserve, translated
+from .directory import DATA, LOCK, check_data_file, check_directory, last_commit, reserve, translated
 
 Result = TypeVar("Result")
 
@@ -141,10 +141,6 @@ class Environment:
                 if self._data.stat().st_size < self.size():
                     os.truncate(self._data, self.size())
 
-    def last_transaction(self) -> int:
-        """Return the number of the last commit by any process."""
-        return int(self.env.info()["last_txnid"])
-
     def size(self) -> int:
         """Return how many bytes of the file are in use."""
         return int((self.env.info()["last_pgno"] + 1) * self.env.stat()["psize"])
@@ -192,6 +188,8 @@ class Environment:
             self.env.reader_check()
             #: The databases of the index by their names.
             self.databases: dict[str, Any] = {name: self.env.open_db(name.encode()) for name in DATABASES}
+            #: Returns the number of the last commit by any process.
+            self.last_transaction = last_commit(self._data, self.env.stat()["psize"])
         except BaseException:
             self.env.close()
             raise

@@ -123,7 +123,7 @@ class Snapshot:
     def blocks(self, start: int, stop: int) -> Iterator[tuple[int, Stored]]:
         """Yield the blocks of runs and log that begin in [start, stop), with their first numbers, checked."""
         for name, low, high in (("documents", 0, self.state.flushed), ("log", self.state.flushed, stop)):
-            for number, documents in self._blocks(name, max(start, low), min(stop, high)):
+            for number, documents in self.read(name, max(start, low), min(stop, high)):
                 yield number, documents.stored
 
     def documents(self) -> Iterator[tuple[NDArray[np.int64], Stored]]:
@@ -136,13 +136,10 @@ class Snapshot:
             rows = np.flatnonzero(alive[first - oldest : first - oldest + len(documents.urls)])
             yield rows + first, documents.take(rows)
 
-    def log(self, start: int, without: Collection[int] = ()) -> Iterator[tuple[int, Documents]]:
-        """Yield the blocks of the log from *start* on, but those that begin with one *without*, checked."""
-        return self._blocks("log", start, layout.MAX_DOCUMENTS, without)
-
-    def _blocks(
-        self, name: str, start: int, stop: int, without: Collection[int] = ()
+    def read(
+        self, name: str, start: int, stop: int = layout.MAX_DOCUMENTS, without: Collection[int] = ()
     ) -> Iterator[tuple[int, Documents]]:
+        """Yield the blocks of a database that begin in [start, stop), but at none of *without*, checked."""
         keys = self.header.keys if name == "log" else 0
         with self._reader().cursor(self._environment.databases[name]) as cursor:
             found = cursor.set_range(layout.number_key(start))
@@ -157,7 +154,7 @@ class Snapshot:
     def whole_log(self) -> Iterator[tuple[int, Documents]]:
         """Yield the blocks of the log. Raises `IndexCorrupted` unless they are those that the state names."""
         expected = self.state.flushed
-        for first, documents in self.log(0):
+        for first, documents in self.read("log", 0):
             if first != expected:
                 break
             expected += len(documents.urls)

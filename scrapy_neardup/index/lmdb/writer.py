@@ -87,7 +87,8 @@ class Memtable:
         if state.flushed > self._state.flushed:
             self.columns.remove_before(state.flushed)
         # A list: if a block cannot be read, none is taken in.
-        for first, documents in [*self.snapshot.log(max(self._state.next, state.flushed), self._own)]:
+        start = max(self._state.next, state.flushed)
+        for first, documents in [*self.snapshot.read("log", start, without=self._own)]:
             self.columns.append(range(first, first + len(documents.urls)), documents)
         self._own.clear()
         self.columns.remove(self.snapshot.dead[self.snapshot.dead >= state.flushed].tolist())

@@ -9,6 +9,7 @@ import time
 from binascii import crc_hqx
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -86,12 +87,7 @@ class Address(NamedTuple):
 
     def part(self, part: int, parts: int) -> bytes:
         """Return what the keys of one of some *parts* begin with: slots as far apart as of nodes."""
-        if part == 0:
-            return self.prefix
-        first = slot_of(self.prefix) * parts // SLOTS
-        middle = (2 * ((first + part) % parts) + 1) * SLOTS // (2 * parts)
-        names = (b"neardup:{%s/%d.%d}:" % (self.name.encode(), part, each) for each in count())
-        return next(name for name in names if abs(slot_of(name) - middle) < ASIDE)
+        return _prefix_of(self.prefix, part, parts)
 
     def prefixes(self, parts: int) -> list[bytes]:
         """Return what the keys of each of some *parts* begin with."""
@@ -145,6 +141,16 @@ class Address(NamedTuple):
 def slot_of(prefix: bytes) -> int:
     """Return the slot of a cluster that has the keys with a *prefix*."""
     return crc_hqx(prefix[prefix.index(b"{") + 1 : prefix.index(b"}")], 0) % SLOTS
+
+
+@lru_cache(1 << 10)
+def _prefix_of(first: bytes, part: int, parts: int) -> bytes:
+    """Return what the keys of a *part* begin with; those of the first part begin with *first*."""
+    if part == 0:
+        return first
+    middle = (2 * ((slot_of(first) * parts // SLOTS + part) % parts) + 1) * SLOTS // (2 * parts)
+    names = (b"%s/%d.%d}:" % (first[:-2], part, each) for each in count())
+    return next(name for name in names if abs(slot_of(name) - middle) < ASIDE)
 
 
 def _joined(scheme: str, host: str, path: str, options: Mapping[str, str]) -> str:
