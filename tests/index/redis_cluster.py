@@ -23,10 +23,9 @@ PATIENCE = 1500
 
 
 class Cluster(NamedTuple):
-    """Nodes that have a third of the slots each, and one that copies the first."""
+    """Nodes that have a third of the slots each; another one copies the first."""
 
     nodes: list[RedisServer]
-    replica: RedisServer
 
     def url(self, name: str, user: str = "") -> str:
         """Return the URL of an index; the node that is named first is the last."""
@@ -64,12 +63,11 @@ def clustered(folder: Path) -> Iterator[Cluster]:
         until(lambda: all(_knows(server, 4) for server in servers), *AWAY, seconds=START_SECONDS)
         name = client(nodes[0]).execute_command("CLUSTER", "MYID")
         client(replica).execute_command("CLUSTER", "REPLICATE", name)
-        until(lambda: _is_copied(replica), *AWAY, seconds=START_SECONDS)
-        until(lambda: all(_has_replica(node) for node in nodes), *AWAY, seconds=START_SECONDS)
-        yield Cluster(nodes, replica)
+        until(lambda: is_copied(replica) and all(map(_has_replica, nodes)), *AWAY, seconds=START_SECONDS)
+        yield Cluster(nodes)
 
 
-def _is_copied(replica: RedisServer) -> bool:
+def is_copied(replica: RedisServer) -> bool:
     return bool(client(replica).info("replication")["master_link_status"] == "up")  # type: ignore[index]
 
 

@@ -17,7 +17,7 @@ from tests.index.redis_server import RedisServer, running, server_program, until
 redis = pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
 from scrapy_neardup.index.redis import RedisIndex
-from tests.index.redis_cluster import clustered
+from tests.index.redis_cluster import clustered, is_copied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,8 +63,7 @@ def test_a_crawl_goes_on_with_the_replica_that_sentinels_name(tmp_path: Path) ->
         states = redis.Redis(port=asked.port, password="ask")
 
         def is_ready() -> bool:
-            copied = redis.Redis(port=replica.port).info("replication")["master_link_status"] == "up"
-            return copied and states.sentinel_master("pages")["num-slaves"] == 1
+            return is_copied(replica) and states.sentinel_master("pages")["num-slaves"] == 1
 
         until(is_ready, *AWAY, seconds=TAKEOVER_SECONDS)
         url = f"redis+sentinel://crawler:p%40ss@127.0.0.1:1,127.0.0.1:{asked.port}/pages/0?name=news"
