@@ -20,7 +20,7 @@ from scrapy_neardup.matching.items import ItemNotes, other_amounts, unpack
 from scrapy_neardup.matching.matcher import Judgement
 from scrapy_neardup.matching.records import DIGEST, URL, filed_url
 from scrapy_neardup.matching.rules import ELSEWHERE_CONTAINED, jaccard_asked
-from scrapy_neardup.matching.sites import UNKNOWN, host_of, site_key
+from scrapy_neardup.matching.sites import TOLD, UNKNOWN, host_of, site_key
 
 from .all_pairs import Compared, PairJudge, compare_all
 from .arrays import begins, places, ranges, text_places
@@ -71,7 +71,7 @@ class AuditJudge(PairJudge):
         found = super().judge(a, b)
         notes, sites, names = self.documents.notes, self.documents.records["site"], self.names
         alike, other, again = np.ones(len(a), bool), np.zeros(len(a), bool), np.zeros(len(a), bool)
-        of_one_site = sites[a] == sites[b]
+        of_one_site = (sites[a] == sites[b]) | (np.maximum(sites[a], sites[b]) < TOLD)
         for pair in np.flatnonzero(found.near | found.fuller).tolist():
             one, two, together = int(a[pair]), int(b[pair]), bool(of_one_site[pair])
             alike[pair] = not notes_differ(notes[one], notes[two], one_site=together)
@@ -148,7 +148,7 @@ def clashing_notes(notes: Iterable[bytes]) -> Iterator[int]:
 def _spread(crawl: Crawl, leaders: Rows) -> Flags:
     """Tell which pages are of a short text that is met on many sites, or of a wall that is met twice."""
     sites = crawl.documents.records["site"].astype(np.int64)
-    short = (crawl.documents.records["tokens"] <= LONGEST_ON_SITES) & (sites != UNKNOWN)
+    short = (crawl.documents.records["tokens"] <= LONGEST_ON_SITES) & (sites >= TOLD)
     pairs = np.unique(np.stack((leaders[short], sites[short]), axis=1), axis=0)
     many = np.bincount(pairs[:, 0], minlength=len(crawl)) > SITES
     urls = crawl.documents.keys[URL]
@@ -374,7 +374,7 @@ def order_of(
         "noindex": crawl.noindex,
         "urls": _places(len(urls), ([bool(test.match(url)) for url in urls] for test in tests)),
         "hosts": _places(len(urls), ([f".{host_of(url)}".endswith(end) for url in urls] for end in ends)),
-        "unknown": sites == UNKNOWN,
+        "unknown": sites < TOLD,
         "of_other": most((other != UNKNOWN) & (other != sites)),
         "first": -most(-earliest),
         "alike": -shares,

@@ -35,6 +35,7 @@ from .parsing import (
     parsed,
     parsed_whole,
     remove_hidden,
+    template_of,
     titles,
     written,
 )
@@ -133,7 +134,7 @@ def extract(
     def none(reason: Reason, detail: str | None = None, fallback: bool = False) -> Extraction:
         return Extraction(None, reason, perf_counter() - started, fallback, detail)
 
-    canonical, fallback, hidden = "", False, False
+    html, canonical, fallback, hidden = "", "", False, False
     try:
         if page.is_text:
             text = main_text(page.body.decode("utf-8", "replace"))
@@ -144,8 +145,9 @@ def extract(
         if not text.text.strip():
             return none("no_text", fallback=fallback)
         signature = None if fingerprinter is None else fingerprinter.signature(text)
-        if signature is not None and hidden:
-            signature = replace(signature, hidden=True)
+        site = 0 if page.url.startswith(("http://", "https://")) else template_of(html)
+        if signature is not None and (hidden or site):
+            signature = replace(signature, hidden=hidden, site=site)
     except MemoryError:
         return none("memory")
     except Exception as error:  # noqa: BLE001 - whatever the extractor raises, the page goes on

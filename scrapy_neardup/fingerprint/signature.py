@@ -84,6 +84,8 @@ class Signature:
     keys: bytes = b""
     #: What else the scheme keeps.
     extra: bytes = b""
+    #: What its page tells of its site where no URL does, below `matching.sites.TOLD`: see `template_of`.
+    site: int = field(default=0, repr=False)
 
     def __reduce__(self) -> tuple[type[Signature], tuple[object, ...]]:
         # What dataclasses have for this takes ten times as long.

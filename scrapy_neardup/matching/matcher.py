@@ -21,7 +21,7 @@ from scrapy_neardup.verdict import Kind
 
 from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL, decoded, shingles_a_token
 from .rules import TOKENS_A_VALUE, Evidence, Findings, beyond_chance, verify
-from .sites import UNKNOWN
+from .sites import TOLD, UNKNOWN
 
 #: In a crawl each lookup finds at most so many documents (of 19,777 press releases none met more than 72),
 #: and compares at most about so many stored fingerprints, which takes some milliseconds.
@@ -94,7 +94,7 @@ class Candidates(NamedTuple):
     def of_two_sites(self, row: int) -> bool:
         """Whether the new document and the one in *row* are known to be of two sites."""
         sites = {int(self.record["site"]), int(self.found.stored.records["site"][row])}
-        return len(sites) == 2 and UNKNOWN not in sites
+        return len(sites) == 2 and min(sites) >= TOLD
 
     @property
     def same_lines(self) -> NDArray[np.bool_]:
@@ -138,7 +138,7 @@ class Matcher:
 
     def _judge(self, new: Any, stored: Any, exact: Any, shared: Any) -> Judgement:
         """Compare pairs as `judge` does, or one pair: two dicts of `decoded`, a bool and an int."""
-        one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
+        one_site = (new["site"] == stored["site"]) & (new["site"] >= TOLD)  # no page says that of itself
         visible = (stored["flags"] & HIDDEN == 0) | one_site  # hidden text has no copies on other sites
         exact = exact & visible
         bits = new["fingerprint"] ^ stored["fingerprint"]
@@ -196,8 +196,8 @@ class Matcher:
 def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any, added: Any) -> Evidence:
     """Return what the rules ask about pairs of records, as `Matcher._judge` takes them."""
     numbers, title, figures, words = compare(new, stored)
-    known = (new["site"] != UNKNOWN) & (stored["site"] != UNKNOWN)
-    one_site = known & (new["site"] == stored["site"])
+    known = (new["site"] >= TOLD) & (stored["site"] >= TOLD)
+    one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
     tokens = [each["tokens"] * shingles_a_token(each) for each in (new, stored)]
     shingles = [greatest(each["shingles"], 1) for each in (new, stored)]
     length = shingles[0] / shingles[1]

@@ -169,7 +169,9 @@ def entries(
         counts = (each.tokens, each.shingles)
         flags = _CHARACTERS[each.characters] | HIDDEN * each.hidden
         records += each.digest[8:]
-        records += _NUMBERS.pack(each.fingerprint, scope_key, time, *counts, site_key(url), flags)
+        records += _NUMBERS.pack(
+            each.fingerprint, scope_key, time, *counts, site_key(url) or each.site, flags
+        )
         records += each.sketch + each.numbers + each.title + each.figures + each.words + each.extra
     filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
     return Documents(filed_keys, np.frombuffer(records, header.dtype), urls, [b""] * len(urls))

@@ -18,6 +18,8 @@ import tldextract
 
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0
+#: Lower numbers come from pages without a URL: equal ones are of one site, of others nothing is known.
+TOLD = 1 << 16
 #: How often a rule is applied to one URL.
 _REPEATS = 30
 #: Characters of the longest name of a host, and of its longest part (RFC 1035); what is longer is left alone.

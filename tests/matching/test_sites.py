@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from time import thread_time
 
@@ -14,6 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_neardup import Detector
+from scrapy_neardup.fingerprint import MainText, Signature
 from scrapy_neardup.matching.sites import UNKNOWN, host_of, is_domain, site_key, split_url
 
 
@@ -69,6 +72,28 @@ def test_of_two_sites(url: str, other: str) -> None:
 def test_without_a_host_the_site_is_unknown() -> None:
     urls = ("", "/path", "example.com/a", "data:,text", "file:///tmp/a.html", "about:blank", "http://[bad")
     assert {*map(site_key, urls)} == {UNKNOWN}
+
+
+def test_pages_without_a_url_tell_that_they_are_of_one_site_and_nothing_else() -> None:
+    text = " ".join(f"word{number}" for number in range(200))
+    with Detector.open() as detector:
+
+        def page(title: str, site: int, *, hidden: bool = False) -> Signature:
+            return replace(detector.signature(MainText(text, title)), site=site, hidden=hidden)
+
+        detector.add(page("Harbour plan of the northern town", 5), "a")
+        other = "Weather notes for southern coasts"
+        assert detector.check(page(other, 5), "b").kind == "template"
+        for known, url in (
+            (page(other, 6), "b"),
+            (page(other, 0), "b"),
+            (page(other, 5), "https://b.example/"),
+        ):
+            verdict = detector.check(known, url)
+            assert (verdict.kind, verdict.explanation["two_sites"]) == ("near", False)
+        # A page that says so of itself cannot have another one dropped for a text that it hides.
+        detector.add(page("Harbour", 5, hidden=True), "hides", scope="h")
+        assert detector.check(page("Harbour", 5), "b", scope="h").kind == "unique"
 
 
 @pytest.mark.parametrize(
