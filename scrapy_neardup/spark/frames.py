@@ -5,6 +5,7 @@ A kernel is a function of a batch, or of a table of whole groups of rows, that r
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,7 +152,10 @@ class Workspace:
 
     def keep(self, frame: DataFrame, name: str) -> DataFrame:
         """Write *frame* as Parquet in place of what is there; return what is read from it."""
-        frame.write.mode("overwrite").option("parquet.block.size", ROW_GROUP).parquet(self.path(name))
+        # Texts, keys and records hardly ever repeat: a dictionary of them is made only to be given up.
+        binary = [column for column, kind in frame.dtypes if kind == "binary"]
+        writer = frame.write.options(**{f"parquet.enable.dictionary#{column}": "false" for column in binary})
+        writer.mode("overwrite").option("parquet.block.size", ROW_GROUP).parquet(self.path(name))
         return self.spark.read.schema(frame.schema).parquet(self.path(name))
 
     def numbered(self, frame: DataFrame, by: Sequence[str], name: str) -> DataFrame:
@@ -180,11 +184,8 @@ class Workspace:
     def write_text(self, name: str, content: str) -> None:
         """Write one file of text in place of what is there."""
         path, system = self._locate(self.path(name))
-        stream = system.create(path, True)
-        try:
+        with closing(system.create(path, True)) as stream:
             stream.write(bytearray(content.encode()))
-        finally:
-            stream.close()
 
     def read_text(self, path: str) -> str:
         """Return the content of a file of text. Raises `ConfigurationError` if there is none."""

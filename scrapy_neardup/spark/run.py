@@ -296,13 +296,12 @@ def _audit(
     count, problems, skipped = count_read(signed)
     if not count:
         raise ConfigurationError("No pages: name what was crawled.")
-    alone = count <= clusters.ALONE
-    if alone:
+    if count <= clusters.ALONE:
         space.spark, space.alone = brief(spark, count), True
         signed = space.spark.read.schema(signed.schema).parquet(space.path(SIGNATURES))
     watch("boilerplate")
     documents = named(signed, count, space, settings)
-    if alone:
+    if space.alone:
         watch("comparing")
         every = in_groups(documents, [], 0, compare, TOGETHER, settings)
         every = space.keep(every, "work/grouped")
