@@ -98,7 +98,7 @@ end
 -- the part when it was looked up; its number, 0 if this part is to give it one; one that this has to exceed;
 -- the last 4 bytes of each of the first buckets of the keys, in which it was looked up, and of which those
 -- without any come last; how many these buckets are; the generation that it is filed in, which the part
--- begins if it is behind; for each of the other keys, buckets too, an entry to file there but for its number.
+-- begins if it is behind; for each bucket an entry but for its number, empty if it is not filed there.
 -- Returns its number, or 0 if there are others, or another generation has begun.
 function step.file(key, keys, at)
   local value, ends, now, window, known, since = unpack(ARGV, at + 1, at + 6)
@@ -111,8 +111,7 @@ function step.file(key, keys, at)
     return 0
   end
   if last < tonumber(since) then return 0 end  -- a replica has taken over, and may have others instead
-  looked = tonumber(looked)
-  for each = 1, last > tonumber(since) and looked or 0 do
+  for each = 1, last > tonumber(since) and tonumber(looked) or 0 do
     local newest = call('GETRANGE', KEYS[key + each], -4, -1)
     if newest ~= string.sub(lasts, 4 * each - 3, 4 * each) then return 0 end
   end
@@ -140,10 +139,10 @@ function step.file(key, keys, at)
     call('RPUSH', documents, value)
     call('ZADD', prefix .. 'p', ends, named)
   end
-  for each = 1, keys - looked do
-    local bucket = KEYS[key + looked + each]
-    call('APPEND', bucket, ARGV[at + 12 + each] .. low)
-    if window ~= '0' then call('PEXPIRE', bucket, window) end
+  for each = 1, keys do
+    local bucket, entry = KEYS[key + each], ARGV[at + 12 + each]
+    if entry ~= '' then call('APPEND', bucket, entry .. low) end
+    if entry ~= '' and window ~= '0' then call('PEXPIRE', bucket, window) end
   end
   if gives then
     grow(known, number, count)

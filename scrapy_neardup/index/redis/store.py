@@ -350,12 +350,15 @@ class Store:
 
         def call(part: int, value: bytes, number: int) -> Call:
             seen, own = looked[part], [place for place in places if place.part == part]
+            entries = dict.fromkeys(seen.buckets, b"") | {place.bucket: place.entry for place in own}
+            # Two keys may have one bucket.
+            more = [place for place in own if entries[place.bucket] != place.entry]
             # A part that has not begun this generation does so, and refuses.
             known = seen.generations if parsed((seen.generations,))[-1] == generation else b""
             arguments: list[bytes | str | int] = [value, ends, now, self._window, known, seen.clock]
             arguments += [number, after, b"".join(seen.buckets.values()), len(seen.buckets), *generation]
-            arguments += [place.entry for place in own]
-            return Call(part, "file", [*seen.buckets, *(place.bucket for place in own)], arguments)
+            arguments += [*entries.values(), *(place.entry for place in more)]
+            return Call(part, "file", [*entries, *(place.bucket for place in more)], arguments)
 
         (number,) = yield [call(home, self.layout.pack(document), 0)]
         if number > 0 and others:
