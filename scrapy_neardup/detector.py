@@ -32,7 +32,7 @@ from .matching.records import (
     header_for,
     scheme_of,
 )
-from .matching.sites import site_key
+from .matching.sites import TOLD, site_key
 from .options import DetectionOptions
 from .verdict import Repeated, Verdict
 
@@ -341,7 +341,7 @@ def _require_limits(min_tokens: int, window: float | None) -> None:
 def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
     """Return the stored documents that a document repeats, the *best* row first, those in progress by age."""
     found, judgement = candidates.found, candidates.judgement
-    sites = found.stored.records["site"].tolist()
+    sites, site = found.stored.records["site"].tolist(), int(candidates.record["site"])
     by_age = np.argsort(np.abs(found.documents))  # negative numbers descend
     near = [row for row in by_age.tolist() if judgement.near[row] and row != best]
     return [
@@ -349,7 +349,7 @@ def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
             found.stored.urls[row],
             found.stored.notes[row],
             sites[row],
-            one_site=sites[row] == candidates.record["site"],
+            one_site=sites[row] == site or max(sites[row], site) < TOLD,
             exact=bool(judgement.exact[row]),
             pending=found.pending[row],
         )

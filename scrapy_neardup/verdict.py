@@ -22,7 +22,7 @@ class Repeated(NamedTuple):
     url: str
     #: What is kept of its page's items, see `matching.items`.
     note: bytes
-    #: The key of its site, and whether the other document is of the same one.
+    #: The key of its site, and whether the other document may be of the same one.
     site: int
     one_site: bool
     #: Whether the normalised texts are equal.

@@ -91,6 +91,9 @@ def test_pages_without_a_url_tell_that_they_are_of_one_site_and_nothing_else() -
         ):
             verdict = detector.check(known, url)
             assert (verdict.kind, verdict.explanation["two_sites"]) == ("near", False)
+        # Items of pages that may be of one site are compared as if they were.
+        (repeated,) = (detector.check(page(other, 6), "b").repeats or list)()
+        assert repeated.one_site
         # A page that says so of itself cannot have another one dropped for a text that it hides.
         detector.add(page("Harbour", 5, hidden=True), "hides", scope="h")
         assert detector.check(page("Harbour", 5), "b", scope="h").kind == "unique"
