@@ -25,24 +25,17 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: What lists of other articles, and blocks beside the main text, are said to be within, see `Block.within`.
-LISTED, BESIDE = -1, -2
+#: What lists of other articles are said to be within, see `Block.within`.
+LISTED = -1
 #: Where a link to the first page of a site leads: to a host, or up to a folder, or to the index of one.
 _HOME = regex.compile(
     r"(?:(?:https?:)?//[^/?#]*+)?+/?+(?:\.\.?+/)*+(?:\.\.?+|index\.\w++)?+(?:[?#].*+)?+",
     regex.IGNORECASE | regex.V1,
 )
-#: The address of a document, which is read, heard or installed, and not browsed; and the file in it.
-_DOCUMENT = regex.compile(
-    r"(?!(?:\w++:)?//[^?#/]*+(?:[?#]|\Z))(?:[^?#/]*+/)*+([^?#/:]++)(?<=\.(?:pdf|epub|rtf|txt|od[tsp]|docx?|xlsx?|pptx?|csv|ics|torrent|mp[34]|"
-    r"zip|7z|rar|t?gz|exe|msi|dmg|apk|deb|rpm|iso))(?:[?#].*+)?",
-    regex.IGNORECASE | regex.DOTALL | regex.V1,
-)
 _INLINE = _names(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark o:p nobr q rp rt "
     "ruby s samp small span strike strong sub sup time tt u var wbr"
 )
-_MAINS = etree.XPath("descendant-or-self::*[self::main or @role='main']")
 # Elements that hold one paragraph.
 _PARAGRAPHS = _names("p blockquote")
 _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
@@ -90,12 +83,6 @@ class Block:
         return not self.region and not self.is_link
 
     @property
-    def document(self) -> str:
-        """The name of the file that it links to, if that is a document, an entry of its page; else empty."""
-        found = _DOCUMENT.fullmatch(self.href.strip()) if self.href and self.is_link else None
-        return "" if found is None else found[1]
-
-    @property
     def leads_home(self) -> bool:
         """Whether it has a link to the first page of the site, as far as the link alone says so."""
         return bool(self.href) and _HOME.fullmatch(self.href.strip()) is not None
@@ -113,10 +100,6 @@ class Layout:
         self.blocks: list[Block] = []
         #: Of each element, by its number, the greatest number of one within; its blocks follow each other.
         self._last = [sys.maxsize]
-        mains = _MAINS(body)
-        #: The element that the page says holds its main text, if it is one; and its number.
-        self._main = mains[0] if mains and len(_MAINS(mains[0])) == len(mains) else None
-        self._main_number = 0
         self._text: list[str] = []
         self._linked = 0
         #: Where the last link leads that was met, and that of the text that is being gathered.
@@ -151,16 +134,8 @@ class Layout:
         parents = [self.blocks[number].parent for number in numbers]
         low, high = min(parents), max(parents)
         holder = next(number for number in range(low, -1, -1) if self._last[number] >= high)
-        return self._within(holder)
-
-    @property
-    def main(self) -> range:
-        """The numbers of the blocks that the page says are its main text; all, if it says nothing."""
-        return self._within(self._main_number)
-
-    def _within(self, element: int) -> range:
-        last = self._last[element]
-        found = [number for number, block in enumerate(self.blocks) if element <= block.parent <= last]
+        last = self._last[holder]
+        found = [number for number, block in enumerate(self.blocks) if holder <= block.parent <= last]
         return range(found[0], found[-1] + 1) if found else range(0)
 
     def _start(self, element: _Element, tag: str) -> None:
@@ -193,8 +168,6 @@ class Layout:
             self._finish()
         opened = len(self._last)
         self._last.append(sys.maxsize)
-        if element is self._main:
-            self._main_number = opened
         _, region, number, _ = self._path[-1]
         if not region or region == "around":
             own = region_of(element, element in self._over_headline)
@@ -261,11 +234,8 @@ _QUALIFIERS = _names(
     " page"
 )
 #: A name with such a part is that of a frame, which may hold anything.
-_FRAME = regex.compile(
-    r"wrap|container|layout|column|grid|row|template|content|(?:article|post)(?!s)|entry|story|main|body$"
-    r"|^(?:layout|page|mb|mt)$"
-)
-_FRAME_OF_COMMENTS = _names("wrap wrapper container content body text list area section")
+_FRAME = re.compile("content|main|body")
+_FRAME_OF_COMMENTS = _names("wrap wrapper container content body text list area section thread")
 #: Of one attribute, as many names and characters are read.
 _NAMES, _CHARACTERS = 12, 600
 _PARTS = 4
@@ -277,7 +247,7 @@ _REMEMBERED = 1 << 13
 def region_of(element: _Element, has_headline: bool) -> Region:
     """Return what *element* holds by its name, class, id and role; nothing if it has the headline."""
     tag = element.tag
-    if tag in _MAIN or (has_headline and tag != "nav"):
+    if tag in _MAIN or has_headline:
         return ""
     if tag in _AROUND:
         return "foot" if tag == "footer" else "around"
@@ -300,11 +270,9 @@ def _kind(name: str) -> Region:
     parts = [part.lower() for part in _PART.split(name) if part]
     if not parts or len(parts) > _PARTS or parts[0] in _QUALIFIERS:
         return ""
-    others = [part for part in parts if not _COMMENTS.match(part)]
-    if len(others) < len(parts):
-        last = parts[-1] in _FRAME_OF_COMMENTS or _COMMENTS.match(parts[-1])
-        if last or not any(map(_FRAME.search, others)):
-            return "comments"
+    said = any(map(_COMMENTS.match, parts))
+    if said and (parts[-1] in _FRAME_OF_COMMENTS or _COMMENTS.match(parts[-1])):
+        return "comments"
     # Page builders call every part of a page some sort of widget; those of a sidebar are just widgets.
     around = parts[0] == "widget" or not _NOTICES.isdisjoint(parts)
     found: Region = "foot" if not _FOOT.isdisjoint(parts) else "around" if around else ""

@@ -22,7 +22,7 @@ from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length
 from scrapy_neardup.fingerprint.normalise import fold_letters, normalise
 from scrapy_neardup.fingerprint.values import occasion
 
-from .blocks import BESIDE, LISTED, Block, Layout
+from .blocks import LISTED, Block, Layout
 from .libraries import SEGMENT, divided
 from .parsing import parsed, remove_no_text, titles
 
@@ -43,8 +43,8 @@ _MOST = 600
 _BEFORE_HEADLINE = 0.4
 _BEHIND_HEADLINE = 2.0
 _DECAY = 1500
-#: What other blocks cost: those in a region; links; headings; lines of tables, lists, paragraphs; others.
-_COST_AROUND, _COST_LINK, _COST_HEADING, _COST_LINE, _COST_OTHER = 80, 60, 10, 15, 25
+#: What other blocks cost: those in a region; links; lines of tables, lists, paragraphs, headings; others.
+_COST_AROUND, _COST_LINK, _COST_LINE, _COST_OTHER = 80, 60, 15, 25
 #: A short sentence of at least so many letters costs nothing, half of them count (derived_syndication, 2).
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 #: Paragraphs that are a smaller share of the page are no article.
@@ -78,23 +78,17 @@ class Segment:
         named = find_headline(blocks, names)  # a site may have one title for all of its pages
         first_level = [number for number, block in enumerate(blocks) if block.tag == "h1" and block.is_free]
         headline = first_level[0] if named is None and len(first_level) == 1 else named
-        _leave_out_beside(blocks, headline, layout.main)
+        _leave_out_digests(blocks, headline)
         run = _best_run(blocks, headline)
-        digests = _leave_out_digests(blocks, headline)
-        if digests:
-            digests = [number for number in digests if number in run]
-            run = _best_run(blocks, headline)
         held = (run.start, run.stop - 1, run.start if headline is None else headline)
         inside = layout.container(held) if run else range(len(blocks))
         lines = _free(blocks[run.start : run.stop])
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
         begin = run.start if headline is None else min(run.start, headline + 1)
-        title = title_of(blocks, names, named, run.stop)
+        title = title_of(blocks, names, named)
         details = _details(blocks, begin, run, headline, inside.stop)
-        # They tell pages of a site from each other that have an introduction in common.
-        details += [blocks[number].text for number in digests if number in inside]
-        # So does what a letter quotes above its own words, or between them.
+        # What a letter quotes above its own words, or between them, tells it from others that begin alike.
         details += [block.text for block in blocks[begin : run.stop] if block.region == "quoted"]
         # Comments are no part of the text, but pages of one article may differ in nothing else.
         comments = (block.text for block in blocks if block.prose and block.region == "comments")
@@ -131,19 +125,6 @@ def _with_all_shown(text: MainText, blocks: Sequence[Block]) -> MainText:
     return text._replace(details="\n".join([line for line in lines if line not in said][:_DETAILS]))
 
 
-def _leave_out_beside(blocks: Sequence[Block], headline: int | None, main: range) -> None:
-    """Give a region to what stands beside the *main* text, as the page calls it, if that is most of all.
-
-    What stands between it and the headline above it is part of it.
-    """
-    within = _letters(_free(blocks[main.start : main.stop]))
-    if within >= max(ARTICLE, _letters(_free(blocks)) / 2):
-        begin = main.start if headline is None else min(main.start, headline)
-        for block in (*blocks[:begin], *blocks[main.stop :]):
-            if not block.region:
-                block.region, block.within = "around", BESIDE
-
-
 def _give_back_article(blocks: Sequence[Block]) -> None:
     """Take the region away from what is most of the text, and so the article itself.
 
@@ -168,8 +149,8 @@ def _give_back_article(blocks: Sequence[Block]) -> None:
                 block.region = ""
 
 
-def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[int]:
-    """Give lists of other articles a region; return the numbers of their blocks.
+def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> None:
+    """Give lists of other articles a region.
 
     They are three or more entries of one shape, each a link for a title, and a text, below an article or
     above it. They stay where few other paragraphs are on the page, or stand in one element with them.
@@ -206,16 +187,11 @@ def _leave_out_digests(blocks: Sequence[Block], headline: int | None) -> list[in
     every = sum(blocks[number].letters for number, _ in texts)
     rest = every - sum(blocks[number].letters for entries in found for number, _ in entries)
     if rest < max(2 * ARTICLE, _SHARE * every):
-        return []
-    numbers = [
-        number
-        for entries in found
-        for number in range(entries[0][1] or 0, entries[-1][0] + 1)
-        if not blocks[number].region
-    ]
-    for number in numbers:
-        blocks[number].region, blocks[number].within = "around", LISTED
-    return numbers
+        return
+    for entries in found:
+        for block in blocks[entries[0][1] : entries[-1][0] + 1]:
+            if not block.region:
+                block.region, block.within = "around", LISTED
 
 
 def _is_apart(blocks: Sequence[Block], texts: Sequence[tuple[int, int | None]], begin: int, end: int) -> bool:
@@ -263,19 +239,17 @@ def _score(block: Block) -> float:
         return min(block.letters, _MOST)
     if block.is_link:
         return -_COST_LINK
-    if block.heading:
-        return -_COST_HEADING
     if block.letters >= _SHORT_SENTENCE and ends_sentence(block.text):
         return _SHORT_COUNTS * block.letters
-    return -_COST_LINE if block.tag in ("li", "dd", "dt", "td", "th", "p", "pre") else -_COST_OTHER
+    is_line = block.heading or block.tag in ("li", "dd", "dt", "td", "th", "p", "pre")
+    return -_COST_LINE if is_line else -_COST_OTHER
 
 
 def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | None, end: int) -> list[str]:
     """Return the short lines of the main text, up to where something else begins, at *end* at the latest.
 
     A heading that is a link is one of them if it does not stand behind the text: it names an entry of a list.
-    So is a link to a document, with the name of the file. Behind a text that stands before the headline they
-    are those under the headline.
+    Behind a text that stands before the headline they are those under the headline.
     """
     lines: list[str] = []
     behind = run.stop if headline is None else max(run.stop, headline + 1)
@@ -284,9 +258,7 @@ def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | No
         if number >= behind and (block.prose or block.region):
             break
         is_entry = number < run.stop and block.heading and not block.region
-        if not block.region and block.document:
-            lines.append(f"{block.text} {block.document}")
-        elif (block.is_free or is_entry) and not (block.prose and number in run):
+        if (block.is_free or is_entry) and not (block.prose and number in run):
             lines.append(block.text)
     return lines
 
@@ -294,8 +266,6 @@ def _details(blocks: Sequence[Block], begin: int, run: range, headline: int | No
 def find_headline(blocks: Sequence[Block], names: Sequence[str]) -> int | None:
     """Return the number of the block that repeats the page's title; of several, the most like a headline."""
     known = {word for name in names for word in _words(name.lower())}
-    if not known:
-        return next((number for number, block in enumerate(blocks) if block.tag == "h1"), None)
     scores = [_likeness(block, known) for block in blocks]
     best = max(scores, default=0.0)
     return scores.index(best) if best else None
@@ -318,16 +288,14 @@ def _words(text: str) -> list[str]:
     return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
 
 
-def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None, end: int) -> str:
+def title_of(blocks: Sequence[Block], names: Sequence[str], headline: int | None) -> str:
     """Return the words that name the page among those of its site: those of its headline.
 
-    If it has none, or one that names the site or a section, all that it calls itself counts: its titles, and
-    its first-level headings up to the *end* of the text.
+    If it has none, or one that is a link to the site, all that it calls itself counts: its titles, and its
+    first-level headings.
     """
     if headline is not None:
         block = blocks[headline]
-        is_section = block.heading != "h1" and all(2 * block.letters < length(name) for name in names)
-        if not (is_section or (block.is_link and block.leads_home)):
+        if not (block.is_link and block.leads_home):
             return block.text
-    headings = (block.text for block in blocks[: end or len(blocks)] if block.tag == "h1" and block.is_free)
-    return " ".join((*names, *headings))
+    return " ".join((*names, *(block.text for block in blocks if block.tag == "h1" and block.is_free)))

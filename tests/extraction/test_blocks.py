@@ -69,24 +69,6 @@ def test_links() -> None:
     assert [block.is_link for block in blocks(html)] == [True, False, True]
 
 
-@pytest.mark.parametrize(
-    ("address", "name"),
-    [
-        ("/files/Plan.PDF?page=2", "Plan.PDF"),
-        ("talk.mp3", "talk.mp3"),
-        ("//a.example/b.zip#part", "b.zip"),
-        ("https://www.example.zip", ""),  # a host
-        ("https://my-site.mov/?x", ""),
-        ("/wiki/File:Sound.ogg", ""),  # what a wiki says of it
-        ("javascript:play.exe", ""),
-        ("/pdf", ""),
-    ],
-)
-def test_links_to_documents(address: str, name: str) -> None:
-    (block,) = blocks(f"<p><a href='{address}'>The plan of the harbour</a></p>")
-    assert block.document == name
-
-
 def test_regions_are_of_the_elements_around() -> None:
     html = """<nav>a</nav><div class=sidebar>b<div class=comments>c</div>d<footer>e</footer></div>f
         <div class=widget><h1>g</h1><p class=ads>h</div><div id=comments>i<aside>j</aside></div>"""

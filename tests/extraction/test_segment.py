@@ -169,25 +169,6 @@ def test_short_lines_under_the_headline_are_details() -> None:
     assert found.details.split("\n") == expected
 
 
-def test_links_to_documents_are_short_lines_of_the_main_text() -> None:
-    """Pages that list the minutes of a month under one note differ in nothing else."""
-
-    def month(name: str, ends: str = ".pdf") -> MainText:
-        entries = "".join(
-            f"<li><a href='/files/{name}{day}{ends}'>Minutes of day {day}</a></li>" for day in range(9)
-        )
-        return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:2])}<ul>{entries}</ul>{FOOTER}"))
-
-    may, june = month("may"), month("june", ".DOCX?download=/x#top")
-    assert may.text == june.text == "\n".join(OWN[:2])
-    assert may.details.split("\n") == [f"Minutes of day {day} may{day}.pdf" for day in range(9)]
-    assert june.details.split("\n")[0] == "Minutes of day 0 june0.DOCX"
-    assert month("may", ".tar.gz").details.split("\n")[0] == "Minutes of day 0 may0.tar.gz"
-    for ends in (".html", ".jpg", "?file=a.pdf"):
-        assert not month("may", ends).details
-    told_apart(may, june)
-
-
 def test_a_comparison_in_a_script_is_no_tag_that_takes_the_page_along() -> None:
     script = "for(i=0;i<n;i++){a['x']=1;" + "b(i);" * 2000 + "c='it" + "\\'" + "s'}"
     found = extracted(page(f'<script>{script}</script><h1>{TITLE}</h1>{marked(OWN[:3])}<p>It\'s "so".</p>'))
@@ -459,25 +440,6 @@ def test_a_headline_that_is_a_link_to_the_site_does_not_name_the_page(home: str,
     told_apart(one, other)
 
 
-@pytest.mark.parametrize("name", ["Rook", "Tower of the western wall"])
-@pytest.mark.parametrize("entry", ["<a href=x>{}</a>", "<b>{}</b>"])
-def test_the_section_of_a_page_is_not_its_title(name: str, entry: str) -> None:
-    """The menu, of no name that tells it, has the name of the section, which is in the title of its pages."""
-    menu = "".join(f"<div>{entry.format(text)}</div>" for text in ("Boards", "Pieces", "Catalogue"))
-
-    def piece(name: str) -> MainText:
-        named = f"<title>{name} — Catalogue of all pieces | The Site</title>"
-        return extracted(
-            f"{named}<body><p>Navigation</p>{menu}<h3>{name.split()[0]}</h3>{marked(OWN)}{FOOTER}</body>"
-        )
-
-    assert name in piece(name).title
-    told_apart(piece(name), piece("Bishop"))
-    # The title of a thread may be a link to itself.
-    thread = f"<title>{TITLE} - The forum</title><body><div><a href=x>{TITLE}</a></div>{marked(OWN)}</body>"
-    assert extracted(thread).title == TITLE
-
-
 def test_pages_of_lines_alone_are_told_apart_by_a_few_of_them() -> None:
     dice = random.Random(7)
     links = [f"<td>{sentence(dice, 3).rstrip('.')}</td>" for _ in range(18)]
@@ -494,21 +456,9 @@ def test_pages_of_lines_alone_are_told_apart_by_a_few_of_them() -> None:
         assert detector.check(notice(name, "File"), "https://town.example/print").is_duplicate
 
 
-@pytest.mark.parametrize(
-    "main",
-    [
-        f"<section>{ARTICLE}<p>In stock: 4, 17.90 EUR</p></section>",
-        f"<h1>{TITLE}</h1><p>{OTHER[0]}</p><main>{marked(OWN)}<p>In stock: 4, 17.90 EUR</p></main>",
-    ],
-)
-def test_lines_are_of_the_element_that_holds_headline_and_text_or_is_called_main(main: str) -> None:
+def test_lines_are_of_the_element_that_holds_headline_and_text() -> None:
     beside = "<div>" + "".join(f"<p>Deal {number} of the day</p>" for number in range(20)) + "</div>"
-    found = extracted(page(f"{beside}{main}{beside}"))
+    found = extracted(page(f"{beside}<section>{ARTICLE}<p>In stock: 4, 17.90 EUR</p></section>{beside}"))
     assert OWN[0] in found.text
-    assert (OTHER[0] in found.text) == (OTHER[0] in main)
     assert "17.90" in found.details
     assert "Deal" not in found.shown
-
-
-def test_an_article_beside_what_is_called_main_is_found() -> None:
-    assert OWN[0] in extracted(page(f"<main><p>{OTHER[0]}</p></main>{ARTICLE}")).text
