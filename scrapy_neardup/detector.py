@@ -67,8 +67,7 @@ class Detector:
     ) -> None:
         _require_limits(min_tokens, window)
         self.index = index
-        scheme = scheme_of(index.header, distance=distance, threshold=threshold)
-        self.matcher = Matcher(scheme, verified, min_tokens)
+        self.matcher = Matcher(scheme_of(index.header, distance=distance, threshold=threshold), verified)
         self.min_tokens = min_tokens
         self.window = window
         self.fingerprinter = fingerprinter_of(index.header, self.matcher.scheme)
@@ -239,23 +238,24 @@ class _Case:
     signature: Signature
     entry: Documents
     time: int
-    #: Whether `SiteCounter` and `TitleCounter` count it; the others are for `decide`.
+    #: Whether `SiteCounter` and `TitleCounter` count it. The next two are for `matcher.decide`.
     counted: bool = False
     beside: Collection[tuple[str, bytes]] = ()
     named_by: Callable[[str, bytes], bool] = lambda url, note: False
     decision: Decision = _UNIQUE
     candidates: Candidates | None = None
+    #: Whether a lookup has met a bound, so that it was not compared with all it might repeat.
     bounded: bool = False
 
     def decide(self, found: Found) -> Filing | None:
         """Decide by what the lookups have *found*; return what is to be filed, if anything is."""
         matcher, window = self.detector.matcher, (self.detector.window or 0) * SECONDS_PER_DAY
-        self.decision, self.candidates, self.bounded = _UNIQUE, None, found.narrowed
+        self.decision, self.candidates = _UNIQUE, None
+        self.bounded = found.crowded or found.narrowed
         if len(found.documents):  # most pages are new
             # What was stored before counts no more, and what will soon be too old is filed anew.
             oldest, renewed = (self.time - window, self.time - window / 8) if window else (0, -math.inf)
             self.candidates = matcher.candidates(self.entry, found, oldest)
-            self.bounded = not self.candidates.complete
             self.decision = decide(
                 self.candidates,
                 renewed,
@@ -281,7 +281,7 @@ class _Case:
         return meets or self.signature.wall
 
     def _is_boilerplate(self, row: int) -> bool:
-        """Tell whether what it shares with the candidate in *row* is known as boilerplate of its own site."""
+        """Tell whether what the document shares with that in *row* is known as boilerplate of its site."""
         assert self.candidates is not None
         keys = self.detector.matcher.scheme.keys
         shared = int(self.candidates.found.shared[-1, row]) if keys else 1

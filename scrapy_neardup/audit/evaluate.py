@@ -66,10 +66,10 @@ def read_document(path: Path, settings: AuditOptions) -> Document:
 
 def judge_documents(documents: Sequence[Document], settings: AuditOptions) -> PairJudge:
     """Make ready to judge pairs of *documents*."""
-    matcher = settings.matcher
     signatures = [*settings.fingerprinter.signatures([each.main for each in documents])]
-    fit = np.array([each.tokens >= matcher.min_tokens and not each.wall for each in signatures], bool)
-    return PairJudge(entries(signatures, [each.url for each in documents], settings.header), fit, matcher)
+    fit = np.array([each.tokens >= settings.min_tokens and not each.wall for each in signatures], bool)
+    filed = entries(signatures, [each.url for each in documents], settings.header)
+    return PairJudge(filed, fit, settings.matcher)
 
 
 def explain(one: Document, other: Document, settings: AuditOptions) -> dict[str, Any]:

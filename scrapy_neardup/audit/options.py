@@ -73,7 +73,7 @@ class AuditOptions(DetectionOptions):
     @property
     def matcher(self) -> Matcher:
         """What makes two pages near-duplicates."""
-        return Matcher(self.loaded_scheme, self.verified, self.min_tokens)
+        return Matcher(self.loaded_scheme, self.verified)
 
     def identity(self) -> dict[str, Any]:
         """Return all that signatures depend on: stored ones of another identity are of no use."""

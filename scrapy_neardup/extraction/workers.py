@@ -67,7 +67,7 @@ class Worker:
             raise StartError(repr(error)) from error
 
     def extract(self, page: Page, timeout: float) -> Extraction | None:
-        """Return the extraction; a worker that is too slow is killed. None if it had ended before."""
+        """Return the extraction; None if the process had ended before. One that is too slow is killed."""
         started = perf_counter()
         try:
             self._limit(timeout)
@@ -197,8 +197,8 @@ class ForkServer:
 class Workers:
     """Extract pages in *processes* worker processes, each page within *timeout* seconds and *memory* bytes.
 
-    A thread drives each process, one page at a time: whatever happens to a process happens to one page, and
-    the next page gets a new process. Where a limit on threads allows fewer of them, there are fewer. A body
+    A thread drives each process, one page at a time: what ends a process costs one page, and the next page
+    gets a new process. Where a limit on threads allows fewer of them, there are fewer. A body
     seen before, byte for byte with the same Content-Type, is answered from memory. *server* forks workers of
     the same extractor, and is closed with them.
     """

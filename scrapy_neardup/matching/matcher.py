@@ -109,8 +109,6 @@ class Matcher:
 
     scheme: Scheme
     verified: bool = DetectionOptions.verified
-    #: Shorter texts are not judged.
-    min_tokens: int = DetectionOptions.min_tokens
 
     @cached_property
     def lookups(self) -> tuple[Lookup, ...]:

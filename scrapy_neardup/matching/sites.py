@@ -29,7 +29,7 @@ _PORTS = {"http": "80", "https": "443", "ftp": "21"}
 
 
 def site_key(url: str) -> int:
-    """Hash the site of a URL: 32 bits, `UNKNOWN` if it has no host.
+    """Hash the site of a URL: 32 bits, at least `TOLD`; `UNKNOWN` if it has no host.
 
     That is the name below a public suffix (example.co.uk), or else the last two parts of the host's name. An
     address or a name of one part has its port besides.
@@ -147,7 +147,8 @@ def _site_of(host: str, port: str) -> int:
 
 
 def _hash(site: str) -> int:
-    return max(1, mmh3.hash(site.encode("utf-8", "surrogatepass"), signed=False))
+    number = mmh3.hash(site.encode("utf-8", "surrogatepass"), signed=False)
+    return number if number >= TOLD else number + TOLD
 
 
 @cache

@@ -199,7 +199,7 @@ class CrawledPage:
         return replace(found, repeats=lambda: repeats)
 
     def _note_story(self, response: Response, verdict: Verdict) -> None:
-        """Note which story the page tells, and which page of its site it names as its better copy."""
+        """Note story, copies and canonical page; put into meta which paragraphs are new, if it has a text."""
         identifier, before, prefer = self.story.identifier, b"", self.extension.config.prefer_canonical
         if verdict.repeats is not None and verdict.kind in ("exact", "near", "preferred", "revisit"):
             pages = verdict.repeats()

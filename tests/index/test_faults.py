@@ -329,11 +329,11 @@ def test_a_commit_whose_number_shows_before_it_can_be_seen_is_not_missed(tmp_pat
     with closing(LmdbIndex(tmp_path, HEADER)) as index:
         index.add(documents([1], ["u1"]))
         environment = index._environment
-        number = environment.last_transaction()
-        with mock.patch.object(environment, "last_transaction", return_value=number + 1):
+        number = environment.last_commit()
+        with mock.patch.object(environment, "last_commit", return_value=number + 1):
             assert index.gauges()["documents"] == 1  # looks while another process is between the two steps
         append(environment, documents([], []), [0])  # as that process does
-        assert environment.last_transaction() == number + 1
+        assert environment.last_commit() == number + 1
         assert index.gauges()["documents"] == 0
 
 

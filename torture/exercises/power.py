@@ -198,7 +198,7 @@ def work(world: Path, log: Path, dice: random.Random) -> None:
             index = LmdbIndex(path, HEADER, tuning=tuning)
         held = [each for each in held if each not in set(gone)] + kept
         # What is noted after a compaction is in a new file, whose commits are counted anew.
-        mark = {"commit": index._environment.last_transaction(), "kept": kept, "gone": gone}
+        mark = {"commit": index._environment.last_commit(), "kept": kept, "gone": gone}
         mark["file"] = (path / "data.mdb").stat().st_ino
         os.write(marks, json.dumps(mark).encode() + b"\n")
     index.close()

@@ -44,8 +44,8 @@ _inherited: list[object] = []
 class Tuning:
     """Sizes and times of an index that are not part of its format. Tests make all of them small."""
 
-    #: A group commit holds at most so many documents, and a confirmed one waits at most so long for it: a
-    #: crash forgets at most 1,000 documents or one second.
+    #: A group commit holds at most so many documents, and a confirmed one waits at most so long for it. What
+    #: waits is forgotten by a crash.
     group_documents: int = 1000
     group_seconds: float = 0.5
     #: A failed commit is tried again after so long, maintenance that has failed after the other.
@@ -189,7 +189,7 @@ class Environment:
             #: The databases of the index by their names.
             self.databases: dict[str, Any] = {name: self.env.open_db(name.encode()) for name in DATABASES}
             #: Returns the number of the last commit by any process.
-            self.last_transaction = last_commit(self._data, self.env.stat()["psize"])
+            self.last_commit = last_commit(self._data, self.env.stat()["psize"])
         except BaseException:
             self.env.close()
             raise

@@ -74,7 +74,7 @@ class Snapshot:
         self._held = {run: held for run, held in self._held.items() if run in live}
 
     def leave(self) -> lmdb.Transaction | None:
-        """Let go of the transaction, which is not ended; returns it."""
+        """Return the transaction, without ending it, and hold it no longer."""
         transaction, self._transaction, self.commit = self._transaction, None, None
         return transaction
 

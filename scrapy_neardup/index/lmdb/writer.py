@@ -75,7 +75,7 @@ class Memtable:
         """Take in what others have committed, unless a commit is under way, whose block would pass for it."""
         if self.committing:
             return
-        if self._environment.last_transaction() != self.snapshot.commit:
+        if self._environment.last_commit() != self.snapshot.commit:
             self.snapshot.refresh()
         if self._state is not self.snapshot.state:
             self._follow()
@@ -210,7 +210,7 @@ class Retry:
         self.at = clock.LONG_AGO
 
     def failed(self, error: Exception, seconds: float) -> None:
-        """Keep *error*; the next try is *seconds* away. One that is not of a disk has a traceback."""
+        """Keep *error*; the next try is *seconds* away. What no disk can cause is logged with a traceback."""
         if self.error is None:
             expected = isinstance(error, (NearDupError, lmdb.Error, OSError, MemoryError))
             logger.error("%s %s", self._complaint, reason(error), exc_info=not expected)
@@ -241,7 +241,7 @@ class Writer:
         )
         self._upkeep = Retry(f"{where} maintained; the crawl goes on, searches become slower")
         #: The time from which on to look for expired runs again.
-        self.expire_at = clock.LONG_AGO
+        self._expire_at = clock.LONG_AGO
         #: The steps that are left of the maintenance under way; None if there is none.
         self._steps: Iterator[None] | None = None
         self.counts = {"commits": 0, "commit_errors": 0, "forgotten": 0}
@@ -303,7 +303,7 @@ class Writer:
         self._steps = None  # the next maintenance sweeps away what this one has begun
 
     def _write_changes(self) -> bool:
-        """Commit all changes, once that is due; returns whether the index is being closed."""
+        """Commit all changes, once that is due; returns whether the thread is to end."""
         with self._wake:
             if self._steps is None or self._closing:
                 seconds = min(self._tuning.group_seconds, self._tuning.commit_retry_seconds)
@@ -363,7 +363,7 @@ class Writer:
             self._memtable.look()
 
     def _maintain(self) -> None:
-        """Refresh the index, and take the next step of the maintenance, or the first one if it is due."""
+        """Look for commits of others; take the next step of the maintenance, or the first if it is due."""
         try:
             with self._environment.lock:
                 # An older view keeps LMDB from using pages again, and so does a reader that died.
@@ -384,8 +384,8 @@ class Writer:
         now = time.monotonic()
         if now < self._upkeep.at:
             return False
-        if self._window and now >= self.expire_at:
-            self.expire_at = now + self._tuning.expiry_seconds
+        if self._window and now >= self._expire_at:
+            self._expire_at = now + self._tuning.expiry_seconds
             return True
         return is_due(self._memtable.snapshot) or self._upkeep.error is not None
 
