@@ -163,10 +163,13 @@ class Budget:
         #: The requests that were drawn and are on their way, by the keys of their URLs.
         self._drawn: dict[int, tuple[Request, str]] = {}
 
-    def has_items(self, *, now: bool = False) -> bool:
-        """Whether a page of the crawl has stored an item, be it *now* or before the crawl was resumed."""
-        self._state()["neardup_items"] = found = now or self._state().get("neardup_items", False)
-        return bool(found)
+    def has_items(self) -> bool:
+        """Whether a page of the crawl has stored an item, be it before the crawl was resumed."""
+        return bool(self._state().get("neardup_items"))
+
+    def note_items(self, stored: int) -> None:
+        """Note that a page of the crawl has *stored* so many items."""
+        self._state()["neardup_items"] = stored > 0 or self.has_items()
 
     def _count_of(self, name: str) -> _Count:
         counts = self._state().setdefault("neardup_budget", {})

@@ -417,7 +417,7 @@ class CrawledPage:
         budget = self.extension.budget
         if budget is None or self.failed or self.kind in ("", "revisit"):
             return
-        has_items = budget.has_items(now=self.stored_items > 0)
+        budget.note_items(self.stored_items)
         story, new = self.story.identifier, self.passed_items > 0
         if self.drop_reason is not None:
             new = new and self.policy == "drop_items"
@@ -429,7 +429,8 @@ class CrawledPage:
                 (sorted(said.items()), files_of(item)) if said else self.url
                 for item, said in self._passed.values()
             ]
-            story, new = identify(f"{self.extraction.signature.digest!r}{items}"), new or not has_items
+            story = identify(f"{self.extraction.signature.digest!r}{items}")
+            new = new or not budget.has_items()
         # Without any item and link it may be the answer to too many requests, and not the page.
         if self.ended and not (new or self.yielded_items or self.has_links):
             return

@@ -192,7 +192,7 @@ def test_what_a_page_shows_under_another_session_is_no_new_page_and_what_was_sen
 def test_items_that_have_come_under_any_url_are_not_new():
     random.seed(1)
     state = {}
-    assert budget(state=state).has_items(now=True)
+    budget(state=state).note_items(1)
     spent = budget(state=state)  # the crawl was resumed
     for number in range(100):  # such as a letter in its thread, and alone
         for url in (f"https://a.example/p/{number}", f"https://a.example/letter?id={number}"):
