@@ -19,7 +19,7 @@ from scrapy_neardup.matching.counters import LONGEST_ON_SITES, SITES
 from scrapy_neardup.matching.items import ItemNotes, other_amounts, unpack
 from scrapy_neardup.matching.matcher import Judgement
 from scrapy_neardup.matching.records import DIGEST, URL, filed_url
-from scrapy_neardup.matching.rules import ELSEWHERE_CONTAINED, jaccard_asked
+from scrapy_neardup.matching.rules import jaccard_asked
 from scrapy_neardup.matching.sites import TOLD, UNKNOWN, host_of, site_key
 
 from .all_pairs import Compared, PairJudge, compare_all
@@ -34,7 +34,7 @@ Flags = NDArray[np.bool_]
 
 #: A page that is less similar than the rules ask is a part of another if this share of its text is in that,
 #: and if its length is at most this share of the other's, which so has much else.
-PART, LENGTH = ELSEWHERE_CONTAINED, 0.8
+PART, LENGTH = 0.75, 0.8
 
 
 def cluster(

@@ -25,18 +25,15 @@ Truths: TypeAlias = Any
 LENGTHS = (120, 320)
 JACCARDS = (0.85, 0.62)
 #: Or, in a longer text, so much of the shorter one is in the other, as when a paragraph was cut or added
-#: (senate_press, 3); less is enough if no number differs and they are not of one site (consent_comments, 3).
+#: (senate_press, 3); less is enough if no number differs (consent_comments, 3).
 CONTAINED, MOSTLY_CONTAINED = single(0.94), single(0.88)
-#: The J that is asked of texts of which one contains the other (derived_syndication, 2).
+#: Containment that is asked of a shorter text, a note, in which no number differs (short_texts, 3).
+BRIEF = single(0.86)
+#: Pages of two sites are of no common template, and copies bring the boilerplate of their site along: this
+#: containment is enough; less if so many words of titles are equal (derived_syndication_multi, 2).
+ELSEWHERE, TITLED_CONTAINED, TITLED = 0.75, 0.6, 4
+#: The J that is asked of texts of which one contains the other, which so has not much else besides.
 CONTAINED_JACCARD = single(0.3)
-#: Containment and J that are asked of a shorter text, a note, in which no number differs (short_texts, 3).
-BRIEF, BRIEF_JACCARD = single(0.86), single(0.45)
-#: Pages of two sites are of no common template, and copies bring the boilerplate of their site along. This J
-#: is enough, of a short text at most so much less than on one site (derived_syndication, 2).
-ELSEWHERE, ELSEWHERE_REBATE = 0.5, 0.1
-#: Or this containment with this J; less if so many words of titles are equal (derived_syndication_multi, 2).
-ELSEWHERE_CONTAINED, ELSEWHERE_JACCARD = 0.75, 0.25
-TITLED_CONTAINED, TITLED = 0.6, 4
 #: A text of so many tokens may have one number substituted, rounded, and twice as many if it is contained
 #: (senate_press, 2); on two sites half of its numbers may be others (derived_syndication, 2).
 TOKENS_A_NUMBER, ELSEWHERE_NUMBERS = 300, 0.5
@@ -120,20 +117,17 @@ def likenesses(pairs: Evidence) -> tuple[Rule, ...]:
     # The date may be all that tells one note from another.
     long = pairs.tokens >= LENGTHS[0]
     usual = jaccard_asked(pairs.tokens)
-    elsewhere = least(usual, greatest(ELSEWHERE, usual - ELSEWHERE_REBATE))
-    within = chosen(pairs.same_title, TITLED_CONTAINED, ELSEWHERE_CONTAINED)
+    elsewhere = chosen(pairs.same_title, TITLED_CONTAINED, ELSEWHERE)
     few, half = pairs.tokens / TOKENS_A_NUMBER, (pairs.numbers + 1) * ELSEWHERE_NUMBERS
-    part = long & (jaccard >= CONTAINED_JACCARD)
-    mostly = part & (pairs.one_site ^ True) & (contained >= MOSTLY_CONTAINED)
-    brief = (long ^ True) & (jaccard >= BRIEF_JACCARD) & (pairs.values <= VALUES)
-    somewhere = pairs.two_sites & (jaccard >= ELSEWHERE_JACCARD)
+    part = jaccard >= CONTAINED_JACCARD
+    mostly = part & long & (contained >= MOSTLY_CONTAINED)
+    brief = part & (long ^ True) & (pairs.values <= VALUES)
     return (
         Rule("alike", usual, jaccard >= usual, 0.5 + few),
-        Rule("within", CONTAINED, part & (contained >= CONTAINED), 0.5 + 2 * few),
+        Rule("within", CONTAINED, part & long & (contained >= CONTAINED), 0.5 + 2 * few),
         Rule("mostly_within", MOSTLY_CONTAINED, mostly, 0),
         Rule("brief", BRIEF, brief & (contained >= BRIEF), 0),
-        Rule("elsewhere", elsewhere, pairs.two_sites & (jaccard >= elsewhere), half),
-        Rule("elsewhere_within", within, somewhere & (contained >= within), half),
+        Rule("elsewhere", elsewhere, part & pairs.two_sites & (contained >= elsewhere), half),
     )
 
 
