@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scrapy_neardup.fingerprint.main_text import MainText, stand_in
 from scrapy_neardup.index import Documents
 from scrapy_neardup.matching.records import DIGEST, entries, filed_url
-from scrapy_neardup.matching.sites import site_key, split_url
+from scrapy_neardup.matching.sites import TOLD, UNKNOWN, site_key, split_url
 
 from .arrays import begins, text_places
 from .names import TITLES, Names, name_pages
@@ -150,14 +150,14 @@ def leave_out_boilerplate(
 
     of_site: dict[int, list[int]] = defaultdict(list)
     for row in sorted(left_out):
-        of_site[sites[row]].append(row)
+        of_site[sites[row] if sites[row] >= TOLD else UNKNOWN].append(row)
     found: list[dict[str, Any]] = []
     for pages in of_site.values():
         counts = Counter(key for row in pages for key in left_out[row])
         most = min(counts, key=lambda key: (-counts[key], key))
         lines = text_of(next(row for row in pages if most in left_out[row])).text.split("\n")
         example = next(line for line in lines if most in paragraph_keys(line))[:_SHOWN]
-        host = split_url(crawl.urls[pages[0]]).netloc
+        host = split_url(crawl.urls[pages[0]]).netloc or split_url(crawl.declared[pages[0]]).netloc
         found.append({"host": host, "paragraphs": len(counts), "pages": len(pages), "example": example})
     found.sort(key=lambda each: (-each["pages"], each["host"]))
     crawl, rows = replace(crawl, names=names), sorted({*left_out, *titled})

@@ -112,3 +112,17 @@ def test_the_rest_of_a_text_stays_as_it_is() -> None:
     text = f"A title\n{LONG}\n{OTHER}\n\nAn end"
     rest = rest_of(MainText(text), paragraph_keys(LONG), "called").text
     assert rest == f"A title\n{OTHER}\n\nAn end"
+
+
+def test_what_pages_without_a_url_share_is_told_in_one_row_but_for_those_that_name_their_site(
+    tmp_path: Path,
+) -> None:
+    for sheet, link in (("a", ""), ("b", ""), ("c", "<link rel=canonical href=https://c.example/{}>")):
+        for number in range(20):
+            head = f"<link rel=stylesheet href={sheet}.css><title>{text((sheet, number), 4)}</title>"
+            body = f"<p>{text((sheet, number, 'own'), 90)}.<p>{text(sheet, 60)}."
+            page = f"<html><head>{link.format(number)}{head}</head><body>{body}</body></html>"
+            (tmp_path / f"{sheet}{number}.html").write_text(page)
+    with audit(tmp_path, tmp_path / "out", seed=0) as found:
+        assert {each["host"]: each["pages"] for each in found.boilerplate} == {"": 40, "c.example": 20}
+        assert len(found.boilerplate) == 2
