@@ -135,7 +135,8 @@ class CrawledPage:
         elif verdict.kind == "preferred":
             self.matched = verdict
         elif verdict.kind == "revisit" and verdict.unchanged:
-            self.matched, action = verdict, self._policy_for_revisit(verdict)
+            self.matched, self.policy = verdict, self._policy_for_revisit(verdict)
+            action = "passed" if self.policy == "tag" else self.policy
         self._note_story(response, found)
         mark(response, verdict, action)
         if action == "drop_items" or verdict.kind == "preferred":
@@ -219,16 +220,14 @@ class CrawledPage:
             response.meta[CHANGED_KEY] = changes(known, now)
         self.story = Story(identifier, canonical, b"".join([*now][:PARAGRAPHS]))
 
-    def _policy_for_revisit(self, verdict: Verdict) -> Action:
-        """Set the policy for an unchanged revisit, and return it; ``tag`` stands for nothing."""
+    def _policy_for_revisit(self, verdict: Verdict) -> Policy:
+        """Return the policy for an unchanged revisit; by ``tag`` it passes."""
         revisits = self.extension.config.revisits
         stored = verdict.repeats()[0] if verdict.repeats is not None else None
         # A page that has stored no item may be a list of links, or its items were not found last time.
         if revisits == "keep" or (stored is not None and stored.note[:2] == pack([])):
-            self.policy = "tag"
-            return "passed"
-        self.policy = "drop_items" if self.carries_item else revisits
-        return self.policy
+            return "tag"
+        return "drop_items" if self.carries_item else revisits
 
     def note_output(self, output: Any, request: Request) -> None:
         """Note what the callback yields."""

@@ -198,7 +198,7 @@ Range = tuple[int, Entries, int, int, int, int]
 
 
 def with_key(reader: Snapshot, family: int, key: int, limit: int) -> set[int]:
-    """Return the documents that have *key* in a *family* of equal keys, at least the first *limit*."""
+    """Return the first *limit* documents that have *key* in a *family* of equal keys; all if that is 0."""
     table = reader.header.first_table[family]
     documents: set[int] = set()
     for run, cut in reader.cuts[family]:

@@ -44,7 +44,7 @@ class Memtable:
         self._environment = environment
         self.snapshot = Snapshot(environment, header)
         self.columns = Columns(header)
-        #: What holds the reservation of each pending document, by its temporary number.
+        #: The reservation of each pending document, by its temporary number.
         self.pending: dict[int, Reservation] = {}
         #: Numbers of the confirmed documents, oldest first; those being written to the disk come first.
         self.queue: deque[int] = deque()
@@ -72,7 +72,7 @@ class Memtable:
         return bool(self._group)
 
     def look(self) -> None:
-        """Take in what others have committed, unless a commit is under way, whose block would pass for it."""
+        """Take in what others have committed; not during an own commit, whose block would pass for theirs."""
         if self.committing:
             return
         if self._environment.last_commit() != self.snapshot.commit:

@@ -51,7 +51,7 @@ class Write:
         self.steps = steps
         #: The calls of the step that is next, and at the end what has come of all.
         self.calls, self.result = next(steps), None
-        #: The document, one row, unless it lapses by itself; the number of one that is to be kept, or 0.
+        #: The document, one row, None if it lapses by itself; its number while this is to confirm it, else 0.
         self.kept, self.number = kept, number
 
     def goes_on(self, answers: list[Any]) -> bool:
@@ -181,7 +181,7 @@ class Store:
         """Ask for what threads wait for, in one round trip. Needs the turn."""
         every, failure = [*self._waiting], None
         calls = [call for each in every for call in each.calls]
-        # What goes takes several rounds in several parts, and is gone before others are asked for.
+        # A removal from several parts takes several rounds, which end before anything else is asked.
         while not failure and (
             (self.settled and not all(each.calls for each in every))
             or (len(self.prefixes) > 1 and not all(write.number for write in self.settled))
