@@ -54,10 +54,8 @@ _AWAITED = re.compile(r"S:[0-9a-f]+\Z", re.IGNORECASE)
 _HEAD, _LONGEST = 1 << 18, 1000
 #: How many links of a head are looked at.
 _MOST_LINKS = 500
-#: What a tag of the head refers to, without leading dots and query; and where the head ends.
-_LINKED = re.compile(
-    r"""<(?:link|script)\b[^<>]*?\b(?:href|src)\s*=\s*["']?[./]*([^"'<>?\s]+)[^<>]*""", re.IGNORECASE
-)
+#: What a link of the head refers to, without leading dots and query; and where the head ends.
+_LINKED = re.compile(r"""<link\b[^<>]*?\bhref\s*=\s*["']?[./]*([^"'<>?\s]+)[^<>]*""", re.IGNORECASE)
 _BODY = re.compile("</head|<body", re.IGNORECASE)
 _TITLE = regex.compile(r"<title\b[^<>]*+>([^<]*+)", regex.IGNORECASE | regex.V1)
 _META = regex.compile(r"<meta\b[^<>]*+>", regex.IGNORECASE | regex.V1)
@@ -108,13 +106,12 @@ def canonical_of(root: _Element) -> str:
 
 
 def template_of(html: str) -> int:
-    """Return a number below 65,536 of the paths of a page's style sheets, or else scripts, without digits.
+    """Return a number below 65,536 of the paths of a page's style sheets, without digits.
 
     Pages of one template have the same, and other sites hardly ever. 0 if the head names none.
     """
-    tags = [(tag[0].lower(), tag[1]) for tag in _LINKED.finditer(_BODY.split(html[:_HEAD], maxsplit=1)[0])]
-    styles = {re.sub(r"\d+", "", name) for tag, name in tags if "stylesheet" in tag}
-    names = sorted(styles or {re.sub(r"\d+", "", name) for tag, name in tags if tag.startswith("<script")})
+    links = _LINKED.finditer(_BODY.split(html[:_HEAD], maxsplit=1)[0])
+    names = sorted({re.sub(r"\d+", "", link[1]) for link in links if "stylesheet" in link[0].lower()})
     return mmh3.hash("\n".join(names).encode("utf-8", "replace"), signed=False) % 0xFFFF + 1 if names else 0
 
 

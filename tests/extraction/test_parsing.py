@@ -32,13 +32,12 @@ def test_pages_with_the_same_style_sheets_are_of_one_template() -> None:
     sheet = '<html><head><script src="/{0}/x.js"></script><LINK rel=StyleSheet href="../{0}/{1}.css?v={0}">'
     (own,) = {template_of(sheet.format(each, "main7")) for each in (1, 22)}
     assert 0 < own < 1 << 16
-    # What stands in the body may be a reader's. Without style sheets scripts tell.
+    # What stands in the body may be a reader's.
     assert own == template_of(sheet.format(1, "main") + "<body><link rel=stylesheet href=a.css>")
-    others = ("<head><script async src='a.js'></script><link rel=icon href=b.png>", sheet.format(1, "other"))
-    assert len({0, own, *map(template_of, others)}) == 4
-    assert template_of("<head><link href=a.png></head><script src=a.js>") == 0
-    for hostile in ("<link " + "href " * 50_000, "<link href=" + "/" * 250_000, "<link " + "src=//" * 40_000):
-        assert template_of(hostile) >= 0  # in some milliseconds
+    assert template_of(sheet.format(1, "other")) not in (0, own)
+    assert template_of("<head><link href=a.png><script src=a.js></script>") == 0
+    for bad in ("<link " + "href " * 50_000, "<link href=" + "/" * 250_000, "<link " + "href=//" * 40_000):
+        assert template_of(bad) >= 0  # in some milliseconds
 
 
 @pytest.mark.parametrize("tag", ["div", "b", "x-own", "DIV class='x'"])
