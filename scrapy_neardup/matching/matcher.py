@@ -66,11 +66,6 @@ class Candidates(NamedTuple):
     #: The record of the new one.
     record: Any
 
-    @property
-    def complete(self) -> bool:
-        """Whether these are all that the lookups could find. Nothing is known of those that were left out."""
-        return not (self.found.crowded or self.found.narrowed)
-
     def best(self, among: NDArray[np.bool_]) -> int | None:
         """Return the row of the best of *among* (bool[n]), None if there is none.
 
@@ -266,7 +261,7 @@ def decide(
     pages = [*zip(found.stored.urls, found.stored.notes, strict=True)]
     apart = settled & np.array([page in beside for page in pages], bool)
     near = judgement.near & ~apart
-    if not candidates.complete:
+    if found.crowded or found.narrowed:
         # A candidate that was left out might show this to be a page of its own, with a text of boilerplate.
         near &= own | judgement.exact
     kind, row = _strongest(candidates, near)
