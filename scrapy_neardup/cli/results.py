@@ -178,5 +178,6 @@ def stories(audit: Path, sources: int, as_json: bool) -> None:
          *(f"{len(each[name]):,}" for name in ("sources", "copies", "fuller")))
         for each in found[:20]
     ]  # fmt: skip
-    print_table(f"{len(found):,} stories", ["first seen", "by", "title", "sources", "pages", "fuller"], rows)
+    title = f"{len(found):,} stories of {sources} hosts or more"
+    print_table(title, ["first seen", "by", "title", "sources", "pages", "fuller"], rows)
     print_line(f"Open {audit / 'stories.html'} in a browser.")

@@ -25,7 +25,7 @@ Truths: TypeAlias = Any
 LENGTHS = (120, 320)
 JACCARDS = (0.85, 0.62)
 #: Or, in a longer text, so much of the shorter one is in the other, as when a paragraph was cut or added
-#: (senate_press, 3); less is enough if no number differs (consent_comments, 3).
+#: (senate_press, 3); less is enough if no number differs and they are not of one site (consent_comments, 3).
 CONTAINED, MOSTLY_CONTAINED = single(0.94), single(0.88)
 #: Containment that is asked of a shorter text, a note, in which no number differs (short_texts, 3).
 BRIEF = single(0.86)
@@ -120,7 +120,7 @@ def likenesses(pairs: Evidence) -> tuple[Rule, ...]:
     elsewhere = chosen(pairs.same_title, TITLED_CONTAINED, ELSEWHERE)
     few, half = pairs.tokens / TOKENS_A_NUMBER, (pairs.numbers + 1) * ELSEWHERE_NUMBERS
     part = jaccard >= CONTAINED_JACCARD
-    mostly = part & long & (contained >= MOSTLY_CONTAINED)
+    mostly = part & long & (pairs.one_site ^ True) & (contained >= MOSTLY_CONTAINED)
     brief = part & (long ^ True) & (pairs.values <= VALUES)
     return (
         Rule("alike", usual, jaccard >= usual, 0.5 + few),
