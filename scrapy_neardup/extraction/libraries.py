@@ -19,9 +19,9 @@ from scrapy_neardup.fingerprint.main_text import SENTENCE, MainText, is_paragrap
 from .base import Extractor
 from .parsing import titles
 
-_IDENTITY = "sentences 4"
+_IDENTITY = "sentences 5"
 #: The identity of the default, which the process of a crawl need not import.
-SEGMENT = "segment 24"
+SEGMENT = "segment 25"
 
 # All in letters, see `length`. Of all visible text, with its boilerplate, only such paragraphs count.
 _VISIBLE_PARAGRAPH = 100

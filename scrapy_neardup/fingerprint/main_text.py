@@ -22,6 +22,8 @@ from .normalise import composed
 SENTENCE = 60
 LONG = 200
 _END = regex.compile(r"[\p{Sentence_Terminal}:…][\p{Pe}\p{Pf}\p{Pi}\"'\)\]]*+\s*+$", regex.V1)
+# Thai and Lao have no sign for it.
+_UNSIGNED = regex.compile(r"[\p{Thai}\p{Lao}][\p{Pe}\p{Pf}\p{Pi}\"'\)\]]*+\s*+$", regex.V1)
 _TAIL = 20  # characters that the end of a sentence is looked for in
 _LETTERS = str.maketrans("0123456789", "ghijklmnop")
 
@@ -33,7 +35,9 @@ def ends_sentence(line: str) -> bool:
 
 def is_paragraph(line: str, letters: int, least: int = SENTENCE) -> bool:
     """Tell whether *line*, of so many *letters*, is a paragraph of *least* letters or more."""
-    return letters >= least and (letters >= LONG or ends_sentence(line))
+    if letters < least or letters >= LONG or ends_sentence(line):
+        return letters >= least
+    return not line.isascii() and _UNSIGNED.search(line[-_TAIL:]) is not None
 
 
 def stand_in(key: int) -> str:

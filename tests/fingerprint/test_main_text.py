@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
-from scrapy_neardup.fingerprint.main_text import length, long_paragraphs, parted, quoted_lines, unwrapped
+from scrapy_neardup.fingerprint.main_text import (
+    is_paragraph,
+    length,
+    long_paragraphs,
+    parted,
+    quoted_lines,
+    unwrapped,
+)
 
 WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=11), min_size=60, max_size=120).map(" ".join)
 
@@ -170,6 +177,11 @@ def test_every_character_of_these_scripts_counts_as_more_than_one() -> None:
         found = regex.findall(script, characters)
         assert len(found) > 10_000
         assert {length(f"a{character}") for character in found} == {1 + letters}
+
+
+def test_in_thai_a_paragraph_needs_no_sign_at_its_end() -> None:
+    assert is_paragraph(THAI, length(THAI))
+    assert not is_paragraph(ENGLISH.rstrip("."), length(ENGLISH))
 
 
 @pytest.mark.parametrize("sentence", [ENGLISH, CHINESE, JAPANESE, KOREAN, RUSSIAN, THAI])
