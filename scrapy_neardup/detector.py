@@ -32,7 +32,7 @@ from .matching.records import (
     header_for,
     scheme_of,
 )
-from .matching.sites import TOLD, site_key
+from .matching.sites import may_be_one, site_key
 from .options import DetectionOptions
 from .verdict import Repeated, Verdict
 
@@ -349,7 +349,7 @@ def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
             found.stored.urls[row],
             found.stored.notes[row],
             sites[row],
-            one_site=sites[row] == site or max(sites[row], site) < TOLD,
+            one_site=may_be_one(sites[row], site),
             exact=bool(judgement.exact[row]),
             pending=found.pending[row],
         )

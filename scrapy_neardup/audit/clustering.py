@@ -20,7 +20,7 @@ from scrapy_neardup.matching.items import ItemNotes, other_amounts, unpack
 from scrapy_neardup.matching.matcher import Judgement
 from scrapy_neardup.matching.records import DIGEST, URL, filed_url
 from scrapy_neardup.matching.rules import jaccard_asked
-from scrapy_neardup.matching.sites import TOLD, UNKNOWN, host_of, site_key
+from scrapy_neardup.matching.sites import TOLD, UNKNOWN, host_of, may_be_one, site_key
 
 from .all_pairs import Compared, PairJudge, compare_all
 from .arrays import begins, places, ranges, text_places
@@ -71,7 +71,7 @@ class AuditJudge(PairJudge):
         found = super().judge(a, b)
         notes, sites, names = self.documents.notes, self.documents.records["site"], self.names
         alike, other, again = np.ones(len(a), bool), np.zeros(len(a), bool), np.zeros(len(a), bool)
-        of_one_site = (sites[a] == sites[b]) | (np.maximum(sites[a], sites[b]) < TOLD)
+        of_one_site = may_be_one(sites[a], sites[b])
         for pair in np.flatnonzero(found.near | found.fuller).tolist():
             one, two, together = int(a[pair]), int(b[pair]), bool(of_one_site[pair])
             alike[pair] = not notes_differ(notes[one], notes[two], one_site=together)

@@ -245,22 +245,20 @@ def spread(
     # A program that was frozen into an executable would start itself.
     alone = count == 1 or getattr(sys, "frozen", False)
     waiting: deque[Future[list[_Result]]] = deque()
-    # Processes that are forked would have the locks of this one's threads.
-    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin, (work,))
     starting: list[Future[list[_Result]]] = []
-
-    def submit(part: list[_Item]) -> Future[list[_Result]]:
-        with _spawning():
-            return pool.submit(_do, part)
-
+    pool: ProcessPoolExecutor | None = None
     try:
         for number, part in enumerate(_parts(items)):
             if number == ALONE and not alone:
-                starting = [submit([]) for _ in range(count)]
-            if not any(each.done() for each in starting):  # it takes as long as to sign thousands
+                # Processes that are forked would have the locks of this one's threads.
+                pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin, (work,))
+                with _spawning():
+                    starting = [pool.submit(_do, []) for _ in range(count)]
+            if pool is None or not any(each.done() for each in starting):  # that takes as long as thousands
                 yield from work(part)
                 continue
-            waiting.append(submit(part))
+            with _spawning():
+                waiting.append(pool.submit(_do, part))
             if len(waiting) >= 4 * count:
                 yield from waiting.popleft().result()
         while waiting:
@@ -270,7 +268,8 @@ def spread(
             "A signing process was ended, as by a lack of memory: run the audit again, and it goes on."
         ) from error
     finally:
-        pool.shutdown(cancel_futures=True)
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
 
 
 def _parts(items: Iterable[_Item]) -> Iterator[list[_Item]]:

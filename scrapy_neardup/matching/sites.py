@@ -16,6 +16,8 @@ import mmh3
 import regex
 import tldextract
 
+from scrapy_neardup.fingerprint.either import greatest
+
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0
 #: Lower numbers come from pages without a URL: equal ones are of one site, of others nothing is known.
@@ -26,6 +28,11 @@ _REPEATS = 30
 _NAME, _PART = 253, 63
 _HOST = re.compile(r"(?:[a-z0-9-]{1,63}\.)+[a-z0-9-]{2,63}(?::\d{1,5})?", re.IGNORECASE)
 _PORTS = {"http": "80", "https": "443", "ftp": "21"}
+
+
+def may_be_one(site: Any, other: Any) -> Any:
+    """Tell whether two sites are one as far as is known: bool[n] of int[n] each, or of one pair a bool."""
+    return (site == other) | (greatest(site, other) < TOLD)
 
 
 def site_key(url: str) -> int:
