@@ -26,7 +26,7 @@ MANY = ALONE * CHUNK
 
 
 def audit_in_the_middle(folder: Path, kind: str) -> subprocess.Popen[str]:
-    """Start an audit of its own process group that signs or extracts for minutes; return it as it does."""
+    """Start an audit of its own process group that signs or extracts for long; return it as it does."""
     source = folder / "source"
     source.mkdir()
     if kind == "texts":
@@ -37,7 +37,7 @@ def audit_in_the_middle(folder: Path, kind: str) -> subprocess.Popen[str]:
                 file.writelines(row.replace("a.example", f"{number}.example") for row in rows)
     else:
         page = "<html><body>" + "<p>Some words of a page that is extracted for a while. </p>" * 400
-        for number in range(300):
+        for number in range(2000):
             (source / f"{number}.html").write_text(f"{page}<p>{number}</p>")
     process = subprocess.Popen(
         [*COMMAND, "audit", str(source), "--out", str(folder / "out")],
