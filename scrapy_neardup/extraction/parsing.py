@@ -57,6 +57,9 @@ _MOST_LINKS = 500
 #: What a link of the head refers to, without leading dots and query; and where the head ends.
 _LINKED = re.compile(r"""<link\b[^<>]*?\bhref\s*=\s*["']?[./]*([^"'<>?\s]+)[^<>]*""", re.IGNORECASE)
 _BODY = re.compile("</head|<body", re.IGNORECASE)
+_METADATA = re.compile(
+    r"""<meta\s[^<>]*?\b(?:name|property|http-equiv)\s*=\s*["']?([\w:.-]+)""", re.IGNORECASE
+)
 _TITLE = regex.compile(r"<title\b[^<>]*+>([^<]*+)", regex.IGNORECASE | regex.V1)
 _META = regex.compile(r"<meta\b[^<>]*+>", regex.IGNORECASE | regex.V1)
 _SHARED = regex.compile(
@@ -106,13 +109,15 @@ def canonical_of(root: _Element) -> str:
 
 
 def template_of(html: str) -> int:
-    """Return a number below 65,536 of the paths of a page's style sheets, without digits.
+    """Return a number below 65,536 of the longest path of a style sheet in a page's head, without digits.
 
-    Pages of one template have the same, and other sites hardly ever. 0 if the head names none.
+    Pages of one template have the same, and other sites hardly ever. Without any, its metadata counts.
     """
-    links = _LINKED.finditer(_BODY.split(html[:_HEAD], maxsplit=1)[0])
-    names = sorted({re.sub(r"\d+", "", link[1]) for link in links if "stylesheet" in link[0].lower()})
-    return mmh3.hash("\n".join(names).encode("utf-8", "replace"), signed=False) % 0xFFFF + 1 if names else 0
+    head = html[:_HEAD]
+    links = _LINKED.finditer(_BODY.split(head, maxsplit=1)[0])
+    sheets = sorted(re.sub(r"\d+", "", link[1]) for link in links if "stylesheet" in link[0].lower())
+    told = max(sheets, key=len) if sheets else "\n".join(sorted({*_METADATA.findall(head)}))
+    return mmh3.hash(told.encode("utf-8", "replace"), signed=False) % 0xFFFF + 1
 
 
 def remove_no_text(root: _Element) -> None:

@@ -87,9 +87,8 @@ class Candidates(NamedTuple):
         )
 
     def of_two_sites(self, row: int) -> bool:
-        """Whether the new document and the one in *row* are known to be of two sites."""
-        sites = {int(self.record["site"]), int(self.found.stored.records["site"][row])}
-        return len(sites) == 2 and min(sites) >= TOLD
+        """Whether the new document is of a known site or template, and the one in *row* is not of that."""
+        return bool(UNKNOWN != self.record["site"] != self.found.stored.records["site"][row])
 
     @property
     def same_lines(self) -> NDArray[np.bool_]:

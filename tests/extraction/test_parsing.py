@@ -34,10 +34,16 @@ def test_pages_with_the_same_style_sheets_are_of_one_template() -> None:
     assert 0 < own < 1 << 16
     # What stands in the body may be a reader's.
     assert own == template_of(sheet.format(1, "main") + "<body><link rel=stylesheet href=a.css>")
-    assert template_of(sheet.format(1, "other")) not in (0, own)
-    assert template_of("<head><link href=a.png><script src=a.js></script>") == 0
+    assert own == template_of(sheet.format(1, "main") + "<link rel=stylesheet href=print.css>")
+    assert template_of(sheet.format(1, "other")) != own
+    # Without any, the names of their metadata tell; a fragment has none.
+    bare = ("<head><link href=a.png><meta name={0} content=1><META content=x property='{1}'>", "<p>{}{}")
+    pages = [[template_of(page.format(*each)) for each in ("ab", "ba", "ac")] for page in bare]
+    assert pages[0][0] == pages[0][1] != pages[0][2]
+    assert pages[1] == [1] * 3
     for bad in ("<link " + "href " * 50_000, "<link href=" + "/" * 250_000, "<link " + "href=//" * 40_000):
-        assert template_of(bad) >= 0  # in some milliseconds
+        assert template_of(bad) > 0  # in some milliseconds
+    assert template_of("<meta " * 40_000) == template_of("<meta " + "name " * 50_000) == 1
 
 
 @pytest.mark.parametrize("tag", ["div", "b", "x-own", "DIV class='x'"])
