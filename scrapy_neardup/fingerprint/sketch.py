@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .either import greatest, least, single
 from .hashing import Hashes, below, by_text, constant, mix, sorted_each
 
 #: Bins of a sketch, one bit each.
@@ -75,27 +74,24 @@ def similarity(sketches: Any, shingles: Any, other_sketches: Any, other_shingles
     """Estimate Jaccard similarity and containment of the shingle sets, pair by pair; float32[n] each.
 
     Sketches are uint8[n, 96], counts of shingles int[n]; a single text on either side is uint8[96] and an
-    int. Two sketches as an int each are one pair, with a float each. Containment is the share of the smaller
-    text's shingles that the other has, too. The standard error of Jaccard J is √((1 - J²) / 768): .029 at .6,
-    .016 at .9. A text without shingles is similar to none. The third estimate is how many shingles the first
-    text has at least that the other lacks: so many if J is two standard errors greater; float32[n].
+    int. Containment is the share of the smaller text's shingles that the other has, too. The standard error
+    of Jaccard J is √((1 - J²) / 768): .029 at .6, .016 at .9. A text without shingles is similar to none. The
+    third estimate is how many shingles the first text has at least that the other lacks: so many if J is two
+    standard errors greater; float32[n].
     """
-    if isinstance(sketches, int):
-        differing = (sketches ^ other_sketches).bit_count() / BINS
-        one, other = shingles, other_shingles
-    else:
-        bits = np.bitwise_count(_words(sketches) ^ _words(other_sketches))
-        differing = bits.sum(axis=-1, dtype=np.float64) / BINS
-        one, other = np.asarray(shingles, np.float64), np.asarray(other_shingles, np.float64)
-    smaller = least(one, other)
+    bits = np.bitwise_count(_words(sketches) ^ _words(other_sketches))
+    differing = bits.sum(axis=-1, dtype=np.float64) / BINS
+    one, other = np.asarray(shingles, np.float64), np.asarray(other_shingles, np.float64)
+    smaller = np.minimum(one, other)
     # Bits of different minima differ in half of all cases. No two sets are more alike than the smaller is to
     # the larger, which caps the estimate.
-    jaccard = least(greatest(1 - 2 * differing, 0), smaller / greatest(greatest(one, other), 1))
+    larger = np.maximum(np.maximum(one, other), 1)
+    jaccard = np.minimum(np.maximum(1 - 2 * differing, 0), smaller / larger)
     shared = jaccard / (1 + jaccard) * (one + other)
-    containment = least(shared / greatest(smaller, 1), 1)
+    containment = np.minimum(shared / np.maximum(smaller, 1), 1)
     likely = jaccard + 2 * ((1 - jaccard * jaccard) / BINS) ** 0.5
-    added = one - least(likely / (1 + likely) * (one + other), smaller)
-    return single(jaccard), single(containment), single(added)
+    added = one - np.minimum(likely / (1 + likely) * (one + other), smaller)
+    return jaccard.astype(np.float32), containment.astype(np.float32), added.astype(np.float32)
 
 
 def _words(sketches: NDArray[np.uint8]) -> NDArray[np.uint64]:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import regex
 
-from .either import least
 from .hashing import Hashes, Terms, below, constant, mix
 from .normalise import fold_letters
 from .tokens import HAN, SYLLABLE
@@ -40,26 +39,25 @@ _OF_NEIGHBOUR, _NEIGHBOURS = _OF_VALUE.repeat(2)[1:], np.maximum(2 * _STARTS - 1
 
 
 class Others(NamedTuple):
-    """How the values of n pairs of texts compare: int[n] each, or of one pair an int."""
+    """How the values of n pairs of texts compare: int[n] each."""
 
     #: Values of the new text that the stored one lacks, and those of the stored one that the new one lacks.
     added: Any
     lacking: Any
     #: Values of the text that has fewer.
     fewer: Any
-    #: Which share of all values the sample is: float[n], or a float.
+    #: Which share of all values the sample is: float[n].
     share: Any
 
     @property
     def substituted(self) -> Any:
         """How many values stand in the place of others: a cut copy lacks values or has more, hardly both."""
-        return least(self.added, self.lacking)
+        return np.minimum(self.added, self.lacking)
 
     @property
     def expected(self) -> Any:
         """How many are substituted in all, going by those in the sample."""
-        many = self.substituted / self.share
-        return round(many) if isinstance(many, float) else np.rint(many).astype(np.int64)
+        return np.rint(self.substituted / self.share).astype(np.int64)
 
 
 def pack(hashes: Hashes, most: int) -> list[bytes]:
@@ -75,10 +73,7 @@ def compare(new: Any, stored: Any) -> list[Others]:
     """Compare numbers, title, figures and words of texts pair by pair, by their records: [n], or one [].
 
     Where one of the two has more than are kept, only those in the range that both have kept are compared.
-    Two dicts with tuples of values are one pair.
     """
-    if isinstance(new, dict):
-        return [_compare(new[name], stored[name]) for name in _SIZES]
     pair = np.empty((2, *np.broadcast(new, stored).shape, len(_KINDS)), np.uint32)
     for side, each in zip(pair, (new, stored), strict=True):
         side[...] = np.concatenate([each[name] for name in _SIZES], axis=-1)
@@ -92,14 +87,6 @@ def compare(new: Any, stored: Any) -> list[Others]:
     share = (_KINDS[_LAST] + (1 << 16) + 1 - lowest) / (1 << 16)  # of the values that a hash may have
     found = (mine - shared, theirs - shared, np.minimum(mine, theirs), share)
     return [Others(*(each[..., kind] for each in found)) for kind in range(len(_SIZES))]
-
-
-def _compare(new: tuple[int, ...], stored: tuple[int, ...]) -> Others:
-    """Compare the values of one kind, in descending order with zeros behind."""
-    lowest = max(new[-1], stored[-1], 1)
-    mine, theirs = ({each for each in values if each >= lowest} for values in (new, stored))
-    shared, share = len(mine & theirs), ((1 << 16) + 1 - lowest) / (1 << 16)
-    return Others(len(mine) - shared, len(theirs) - shared, min(len(mine), len(theirs)), share)
 
 
 def figures(terms: Terms) -> Hashes:

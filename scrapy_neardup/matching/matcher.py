@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrapy_neardup.fingerprint import Scheme
-from scrapy_neardup.fingerprint.either import chosen, greatest, least
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.fingerprint.values import FEW, compare
@@ -19,15 +18,13 @@ from scrapy_neardup.index.protocol import Documents, Found, Lookup
 from scrapy_neardup.options import DetectionOptions
 from scrapy_neardup.verdict import Kind
 
-from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL, decoded, shingles_a_token
-from .rules import TOKENS_A_VALUE, Evidence, Findings, beyond_chance, verify
+from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL, shingles_a_token
+from .rules import LEAST_CONTAINED, TOKENS_A_VALUE, Evidence, Findings, beyond_chance, verify
 from .sites import TOLD, UNKNOWN
 
 #: In a crawl each lookup finds at most so many documents (of 19,777 press releases none met more than 72),
 #: and compares at most about so many stored fingerprints, which takes some milliseconds.
 NEAREST, COMPARED = 256, 1 << 20
-#: So many pairs are compared one by one, with numbers of Python. NumPy takes as long for one as for several.
-ONE_BY_ONE = 8
 #: A text that so many stored pages of a site have under other titles is not what they are about. A page
 #: whose short lines are theirs, too, says nothing that could be repeated, even if another page has its title.
 BOILERPLATE = 2
@@ -51,9 +48,6 @@ class Judgement(NamedTuple):
     #: Estimated Jaccard similarity, and share of the shorter text that is in the longer: float32.
     similarity: NDArray[np.float32]
     containment: NDArray[np.float32]
-
-
-_KINDS = (bool,) * 5 + (np.uint8, np.float32, np.float32)
 
 
 class Candidates(NamedTuple):
@@ -121,25 +115,15 @@ class Matcher:
 
         *exact* (bool[n]): which pairs have equal texts; *shared* (int[n]): how many keys each has in common.
         """
-        if not new.shape and 0 < len(stored) <= ONE_BY_ONE and not self.scheme.record:
-            (one,), others = decoded(new), decoded(stored)
-            pairs = zip(others, exact.tolist(), shared.tolist(), strict=True)
-            columns = zip(*(self._judge(one, *pair) for pair in pairs), strict=True)
-            return Judgement(*map(np.array, columns, _KINDS))
-        return self._judge(new, stored, exact, shared)
-
-    def _judge(self, new: Any, stored: Any, exact: Any, shared: Any) -> Judgement:
-        """Compare pairs as `judge` does, or one pair: two dicts of `decoded`, a bool and an int."""
         one_site = (new["site"] == stored["site"]) & (new["site"] >= TOLD)  # no page says that of itself
         visible = (stored["flags"] & HIDDEN == 0) | one_site  # hidden text has no copies on other sites
         exact = exact & visible
-        bits = new["fingerprint"] ^ stored["fingerprint"]
-        distance: Any = bits.bit_count() if isinstance(bits, int) else np.bitwise_count(bits)
+        distance = np.bitwise_count(new["fingerprint"] ^ stored["fingerprint"])
         estimates = similarity(new["sketch"], new["shingles"], stored["sketch"], stored["shingles"])
-        agrees = self.scheme.agrees(Pairs(distance, shared, new, stored)) & visible & (exact ^ True)
+        agrees = self.scheme.agrees(Pairs(distance, shared, new, stored)) & visible & ~exact
         candidate = agrees & (stored["flags"] & EQUAL_ONLY == 0)
-        found = Findings(candidate, *[candidate & False] * 3)
-        if self.verified and agrees is not False:
+        found = Findings(candidate & (not self.verified), *[np.zeros_like(candidate)] * 3)
+        if self.verified and (agrees & (estimates[1] >= LEAST_CONTAINED)).any():
             found = verify(_evidence(new, stored, *estimates))
         return Judgement(
             exact,
@@ -147,8 +131,8 @@ class Matcher:
             candidate & found.fuller,
             candidate & found.template,
             agrees & found.text_only,
-            chosen(exact, 0, distance),
-            *(chosen(exact, 1, each) for each in estimates[:2]),
+            np.where(exact, 0, distance),
+            *(np.where(exact, np.float32(1), each) for each in estimates[:2]),
         )
 
     def candidates(self, document: Documents, found: Found, oldest: float = 0) -> Candidates:
@@ -186,36 +170,36 @@ class Matcher:
 
 
 def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any, added: Any) -> Evidence:
-    """Return what the rules ask about pairs of records, as `Matcher._judge` takes them."""
+    """Return what the rules ask about pairs of records, as `Matcher.judge` takes them."""
     numbers, title, figures, words = compare(new, stored)
     known = (new["site"] >= TOLD) & (stored["site"] >= TOLD)
     one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
     tokens = [each["tokens"] * shingles_a_token(each) for each in (new, stored)]
-    shingles = [greatest(each["shingles"], 1) for each in (new, stored)]
+    shingles = [np.maximum(each["shingles"], 1) for each in (new, stored)]
     length = shingles[0] / shingles[1]
-    shorter = least(new["tokens"], stored["tokens"])
+    shorter = np.minimum(new["tokens"], stored["tokens"])
     # Words are sampled: one that is substituted hints at more; in a note of one site at as many as expected.
     note = one_site & (shorter <= FEW) & (jaccard < 1)
     # So many are added to the short lines at least: two standard errors below what the sample says.
     said = (words.added - 2 * (words.added * (1 - words.share)) ** 0.5) / words.share
-    longer = greatest(new["tokens"] - shorter, chosen(note, 0, said))
+    longer = np.maximum(new["tokens"] - shorter, np.where(note, 0, said))
     unseen = (words.share < 1) & (words.substituted > 0) & (shorter > FEW) & (shorter < TOKENS_A_VALUE)
     return Evidence(
         jaccard,
         containment,
         shorter,
-        known=containment * least(1 / length, 1),
+        known=containment * np.minimum(1 / length, 1),
         length=length,
-        added=greatest(added / shingles_a_token(new), longer),
+        added=np.maximum(added / shingles_a_token(new), longer),
         varied=beyond_chance(tokens, shingles, jaccard),
         one_site=one_site,
-        two_sites=known & (one_site ^ True),
-        substituted=chosen(one_site, numbers.expected, numbers.substituted),
+        two_sites=known & ~one_site,
+        substituted=np.where(one_site, numbers.expected, numbers.substituted),
         numbers=numbers.fewer,
         title=title.substituted,
         titled=title.fewer,
-        retitled=greatest(title.added, title.lacking),
-        values=figures.expected + chosen(note, words.expected, words.substituted + unseen),
+        retitled=np.maximum(title.added, title.lacking),
+        values=figures.expected + np.where(note, words.expected, words.substituted + unseen),
     )
 
 

@@ -9,11 +9,9 @@ from typing import Any
 
 import mmh3
 import numpy as np
-from numpy.typing import NDArray
 
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme, Signature
-from scrapy_neardup.fingerprint.either import greatest
 from scrapy_neardup.fingerprint.schemes import load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
 from scrapy_neardup.fingerprint.values import FIGURES, NUMBERS, TITLE, WORDS
@@ -47,9 +45,6 @@ _CHARACTERS = {1: 0, 2: HALVES, 4: QUARTERS}
 #: The fields of a record from the fingerprint to the flags, as bytes.
 _NUMBERS = struct.Struct("<QQIIIIB")
 _KEY = struct.Struct("<Q")
-#: A record without further fields, and where in it the values behind the numbers begin.
-_RECORD = struct.Struct(f"<QQQIIIIB{SKETCH_SIZE}s{NUMBERS + TITLE + FIGURES + WORDS}H")
-_TITLE, _FIGURES, _WORDS = 9 + NUMBERS, 9 + NUMBERS + TITLE, 9 + NUMBERS + TITLE + FIGURES
 
 
 def header_for(fingerprinter: Fingerprinter, extractor: str) -> Header:
@@ -110,22 +105,10 @@ def _unknown(what: str, why: Exception) -> IndexMismatch:
     )
 
 
-def decoded(records: NDArray[Any]) -> list[dict[str, Any]]:
-    """Return what the rules ask of *records* with the fields of `RECORD`: numbers of Python, and tuples."""
-    return [
-        {
-            "fingerprint": row[1], "tokens": row[4], "shingles": row[5], "site": row[6], "flags": row[7],
-            "sketch": int.from_bytes(row[8], "little"), "numbers": row[9:_TITLE],
-            "title": row[_TITLE:_FIGURES], "figures": row[_FIGURES:_WORDS], "words": row[_WORDS:],
-        }
-        for row in _RECORD.iter_unpack(records.tobytes())
-    ]  # fmt: skip
-
-
 def shingles_a_token(records: Any) -> Any:
     """Return how many shingles begin in a token: one, or in texts without spaces one a character; int[n]."""
-    count = greatest((records["flags"] & (HALVES | QUARTERS)) >> 1, 1)
-    return count if isinstance(records, dict) else np.int64(count)  # also of one: less than 0 wraps around
+    # Also of one record a number with a sign: of others, less than 0 wraps around.
+    return np.int64(np.maximum((records["flags"] & (HALVES | QUARTERS)) >> 1, 1))
 
 
 def filed_url(url: str) -> str:

@@ -13,9 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from scrapy_neardup.fingerprint.either import chosen, greatest, least, single
-
-#: Of n pairs float[n], int[n] or bool[n]; of one pair a float, an int or a bool.
+#: Of n pairs float[n], int[n] or bool[n].
 Figures: TypeAlias = Any
 Counts: TypeAlias = Any
 Truths: TypeAlias = Any
@@ -26,14 +24,14 @@ LENGTHS = (120, 320)
 JACCARDS = (0.85, 0.62)
 #: Or, in a longer text, so much of the shorter one is in the other, as when a paragraph was cut or added
 #: (senate_press, 3); less is enough if no number differs and they are not of one site (consent_comments, 3).
-CONTAINED, MOSTLY_CONTAINED = single(0.94), single(0.88)
+CONTAINED, MOSTLY_CONTAINED = 0.94, 0.88
 #: Containment that is asked of a shorter text, a note, in which no number differs (short_texts, 3).
-BRIEF = single(0.86)
+BRIEF = 0.86
 #: Pages of two sites are of no common template, and copies bring the boilerplate of their site along: this
 #: containment is enough; less if so many words of titles are equal (derived_syndication_multi, 2).
 ELSEWHERE, TITLED_CONTAINED, TITLED = 0.75, 0.6, 4
 #: The J that is asked of texts of which one contains the other, which so has not much else besides.
-CONTAINED_JACCARD = single(0.3)
+CONTAINED_JACCARD = 0.3
 #: A text of so many tokens may have one number substituted, rounded, and twice as many if it is contained
 #: (senate_press, 2); on two sites half of its numbers may be others (derived_syndication, 2).
 TOKENS_A_NUMBER, ELSEWHERE_NUMBERS = 300, 0.5
@@ -48,6 +46,8 @@ KNOWN, KNOWN_OF_ONE_SITE, ADDED = 0.6, 0.85, 20
 #: The new text has at least this share of the length of the stored one: a page that holds several others
 #: does not stand for them (short_texts, 2). With the same title it may be shorter (derived_syndication, 3).
 SHORTER, SHORTER_TITLED = 0.52, 0.4
+#: Of texts of which less contains each other, none of the rules holds that makes them anything.
+LEAST_CONTAINED = min(TITLED_CONTAINED, KNOWN)
 #: Where less than this share of the runs of a text is distinct, it may be a list of a few values, such as
 #: wins. J has to be above that of two lists drawn at random by BEYOND_CHANCE, five times the error
 #: of its estimate, and by BEYOND_CHANCE_RUNS divided by the distinct runs (tests/matching/test_rules.py).
@@ -60,7 +60,7 @@ _SHARES = -_HELD / np.log1p(-_HELD)
 
 
 class Evidence(NamedTuple):
-    """What is known of n pairs of texts: arrays of n, or single values for all; of one pair single values."""
+    """What is known of n pairs of texts: arrays of n, or single values for all."""
 
     #: Estimated J, and share of the shorter text that is in the longer one.
     jaccard: Figures
@@ -105,9 +105,7 @@ class Rule(NamedTuple):
 
 
 def jaccard_asked(tokens: Counts) -> Figures:
-    """Return the J that is asked of pairs, by the tokens of the shorter text; float64[n], or a float."""
-    if isinstance(tokens, int) and not LENGTHS[0] < tokens < LENGTHS[1]:
-        return JACCARDS[tokens >= LENGTHS[1]]
+    """Return the J that is asked of pairs, by the tokens of the shorter text; float64[n]."""
     return np.interp(tokens, LENGTHS, JACCARDS)
 
 
@@ -117,11 +115,11 @@ def likenesses(pairs: Evidence) -> tuple[Rule, ...]:
     # The date may be all that tells one note from another.
     long = pairs.tokens >= LENGTHS[0]
     usual = jaccard_asked(pairs.tokens)
-    elsewhere = chosen(pairs.same_title, TITLED_CONTAINED, ELSEWHERE)
+    elsewhere = np.where(pairs.same_title, TITLED_CONTAINED, ELSEWHERE)
     few, half = pairs.tokens / TOKENS_A_NUMBER, (pairs.numbers + 1) * ELSEWHERE_NUMBERS
     part = jaccard >= CONTAINED_JACCARD
-    mostly = part & long & (pairs.one_site ^ True) & (contained >= MOSTLY_CONTAINED)
-    brief = part & (long ^ True) & (pairs.values <= VALUES)
+    mostly = part & long & ~pairs.one_site & (contained >= MOSTLY_CONTAINED)
+    brief = part & ~long & (pairs.values <= VALUES)
     return (
         Rule("alike", usual, jaccard >= usual, 0.5 + few),
         Rule("within", CONTAINED, part & long & (contained >= CONTAINED), 0.5 + 2 * few),
@@ -137,14 +135,14 @@ def demands(pairs: Evidence) -> tuple[Rule, ...]:
     grown = (pairs.titled > 0) & (pairs.retitled > 0) & (pairs.jaccard < 1)
     other_title = pairs.one_site & ((pairs.title > 0) | grown)
     values = VALUES + pairs.tokens // TOKENS_A_VALUE
-    known = chosen(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
-    length = chosen(pairs.same_title, SHORTER_TITLED, SHORTER)
+    known = np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
+    length = np.where(pairs.same_title, SHORTER_TITLED, SHORTER)
     return (
-        Rule("title", 0, other_title ^ True),
-        Rule("short_lines", values, (pairs.one_site ^ True) | (pairs.values <= values)),
+        Rule("title", 0, ~other_title),
+        Rule("short_lines", values, ~pairs.one_site | (pairs.values <= values)),
         Rule("known", known, pairs.known >= known),
         Rule("length", length, pairs.length >= length),
-        Rule("added", ADDED, (pairs.one_site ^ True) | (pairs.added <= ADDED)),
+        Rule("added", ADDED, ~pairs.one_site | (pairs.added <= ADDED)),
     )
 
 
@@ -176,9 +174,9 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
         told["decided_by"] = np.select([*refused, *copies], names, "")
     return Findings(
         page & known & length & added,
-        page & ((known & added) ^ True) & (pairs.length > 1) & (pairs.containment >= all_of[2].asked),
-        similar & pairs.varied & (page ^ True),
-        copy & known & length & (title ^ True),
+        page & ~(known & added) & (pairs.length > 1) & (pairs.containment >= all_of[2].asked),
+        similar & pairs.varied & ~page,
+        copy & known & length & ~title,
     )
 
 
@@ -188,14 +186,12 @@ def beyond_chance(tokens: Sequence[Counts], shingles: Sequence[Counts], jaccard:
     *tokens* and *shingles* count both texts. Two lists of the same few values, drawn at random, share all
     that can be made of these: how much that is tells the list that repeats its runs more.
     """
-    shares = [own / greatest(of - (_RUN - 1), 1) for own, of in zip(shingles, tokens, strict=True)]
-    enough = least(*shares) >= LISTS
-    if enough is True:  # one pair, and no list
-        return True
-    allowed = least(
+    shares = [own / np.maximum(of - (_RUN - 1), 1) for own, of in zip(shingles, tokens, strict=True)]
+    enough = np.minimum(*shares) >= LISTS
+    allowed = np.minimum(
         *(own / np.interp(-share, -_SHARES, _HELD) for own, share in zip(shingles, shares, strict=True))
     )
-    one, other = (least(own / allowed, 1) for own in shingles)
+    one, other = (np.minimum(own / allowed, 1) for own in shingles)
     by_chance = one * other / (one + other - one * other)
-    asked = by_chance + BEYOND_CHANCE + BEYOND_CHANCE_RUNS / greatest(least(*shingles), 1)
+    asked = by_chance + BEYOND_CHANCE + BEYOND_CHANCE_RUNS / np.maximum(np.minimum(*shingles), 1)
     return enough | (jaccard >= asked)

@@ -16,8 +16,6 @@ import mmh3
 import regex
 import tldextract
 
-from scrapy_neardup.fingerprint.either import greatest
-
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0
 #: Lower numbers come from pages without a URL: equal ones are of one site, of others nothing is known.
@@ -32,7 +30,7 @@ _PORTS = {"http": "80", "https": "443", "ftp": "21"}
 
 def may_be_one(site: Any, other: Any) -> Any:
     """Tell whether two sites are one as far as is known: bool[n] of int[n] each, or of one pair a bool."""
-    return (site == other) | (greatest(site, other) < TOLD)
+    return (site == other) | ((site < TOLD) & (other < TOLD))
 
 
 def site_key(url: str) -> int:

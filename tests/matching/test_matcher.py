@@ -23,7 +23,7 @@ from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText
 from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
-from scrapy_neardup.matching.matcher import ONE_BY_ONE, Matcher
+from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, header_for
 from tests.audit.corpora import edited, text
 from tests.examples import examples
@@ -168,11 +168,11 @@ def test_one_pair_is_judged_as_among_many() -> None:
     records["tokens"][:9] = records["shingles"][:9] = range(9)  # fewer than a run has
     judged = Matcher(signer.scheme).judge
     for row in range(60):
-        others = np.array(dice.sample(range(60), ONE_BY_ONE))
+        others = np.array(dice.sample(range(60), 8))
         about = records[others]["digest"] == records[row]["digest"], others % 2
         few, many = (
             judged(records[row, ...], records[others], *about),
-            judged(records[np.full(ONE_BY_ONE, row)], records[others], *about),
+            judged(records[np.full(8, row)], records[others], *about),
         )
         more = judged(records[row, ...], records[others.repeat(2)], *(each.repeat(2) for each in about))
         for one, other, twice in zip(few, many, more, strict=True):
