@@ -6,7 +6,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
-from itertools import compress
+from itertools import chain, compress
+from operator import not_
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,132 +22,148 @@ from .search import Matches, Met, closest, most_shared, put_together, search_all
 from .tables import NO_KEY
 
 _NO_KEY = int(NO_KEY)
+#: Documents of a part of the columns.
+ROWS = 1 << 14
+
+
+class Filed:
+    """A document in memory: its keys, one after another, and its record, both as bytes; URL and note."""
+
+    __slots__ = ("keys", "note", "number", "record", "url")
+
+    def __init__(self, number: int, keys: bytes, record: bytes, url: str, note: bytes) -> None:
+        #: None once it is removed.
+        self.number: int | None = number
+        self.keys, self.record, self.url, self.note = keys, record, url, note
+
+
+class _Part:
+    """The keys of up to `ROWS` documents, in columns. Those that are removed stay."""
+
+    def __init__(self, header: Header) -> None:
+        self.filed: list[Filed] = []
+        self.keys = np.empty((header.keys, ROWS), np.uint64)  # memory is taken as rows are filled
+        #: By family of equal keys, the document that has a key, or several.
+        self.having: list[dict[int, Filed | list[Filed]]] = [{} for _ in header.families]
+        kinds = zip(self.having, header.rows, header.families, strict=True)
+        self._equal = [(having, places) for having, places, family in kinds if family.equal]
+
+    def append(self, new: Sequence[Filed]) -> None:
+        start, keys = len(self.filed), _keys_of(new, len(self.keys))
+        self.filed += new
+        self.keys[:, start : len(self.filed)] = keys.T
+        for filed, some in zip(new, keys.tolist(), strict=True):
+            for having, places in self._equal:
+                for key in some[places]:
+                    others = having.setdefault(key, filed)
+                    if isinstance(others, list):
+                        others.append(filed)
+                    elif others is not filed:
+                        having[key] = [others, filed]
+
+
+def _keys_of(filed: Sequence[Filed], each: int) -> NDArray[np.uint64]:
+    """Return the keys of documents that have so many *each*: uint64[n, each]."""
+    return np.ndarray((len(filed), each), np.uint64, bytearray().join([one.keys for one in filed]))
 
 
 class Columns:
-    """Documents in columns that grow, known by their numbers; removed ones keep their rows for a while.
-
-    A fingerprint is compared with all others: some 20 µs for 16,384 of them.
-    """
+    """Documents in memory, known by their numbers, and looked for in parts: few are moved if many go."""
 
     def __init__(self, header: Header) -> None:
-        self._header = header
-        self._clear(1 << 15)  # memory is taken as rows are filled
-
-    def _clear(self, size: int) -> None:
-        """Forget all; have room for *size* documents."""
-        self._keys = np.empty((self._header.keys, size), np.uint64)
-        # As bytes: NumPy copies records field by field.
-        self._width = self._header.dtype.itemsize
-        self._bytes = np.empty(size * self._width, np.uint8).data
-        self._records: NDArray[np.void] = np.ndarray(size, f"V{self._width}", self._bytes)
-        #: The number of the document in each row; None if it was removed.
-        self._numbers: list[int | None] = []
-        self._urls: list[str] = []
-        self._notes: list[bytes] = []
-        self._rows: dict[int, int] = {}
-        #: By family, the row of each key, or several; and how many rows are in there.
-        self._rows_of: list[dict[int, int | list[int]]] = [{} for _ in self._header.families]
-        self._known = 0
+        self._header, self._size = header, header.keys
+        self._filed: dict[int, Filed] = {}
+        self._parts = [_Part(header)]
+        #: Documents that are in no part, since nothing was looked for yet.
+        self._new: list[Filed] = []
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._filed)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._filed)
 
     def __contains__(self, number: int) -> bool:
-        return number in self._rows
+        return number in self._filed
 
     def append(self, numbers: Sequence[int], documents: Documents) -> None:
         """Add *documents* under *numbers*."""
-        needed = len(self._urls) + len(numbers)
-        if needed > self._keys.shape[1]:
-            self._keep(self.numbers(), 2 * needed)
-        start, stop = len(self._urls), len(self._urls) + len(numbers)
-        self._keys[:, start:stop] = documents.keys
-        self._bytes[start * self._width : stop * self._width] = documents.records.tobytes()
-        self._numbers += numbers
-        self._urls += documents.urls
-        self._notes += documents.notes
-        self._rows.update(zip(numbers, range(start, stop), strict=True))
+        keys, records = documents.keys.T.tobytes(), documents.records.tobytes()
+        width, size, one, other = 8 * self._size, documents.records.itemsize, 0, 0
+        for number, url, note in zip(numbers, documents.urls, documents.notes, strict=True):
+            filed = Filed(number, keys[one : one + width], records[other : other + size], url, note)
+            self._filed[number] = filed
+            self._new.append(filed)
+            one, other = one + width, other + size
 
     def annotate(self, number: int, note: bytes) -> None:
         """Replace the note of a document. Raises KeyError if it is not here."""
-        self._notes[self._rows[number]] = note
+        self._filed[number].note = note
 
     def near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
         """Yield the documents of a *family* within *distance* bits of one of *keys* (uint64[n])."""
-        for stored in self._keys[self._header.rows[family], : len(self._urls)] if self._urls else ():
-            for query, key in enumerate(keys):
-                bits = np.bitwise_count(stored ^ key)
-                rows = (bits <= distance).nonzero()[0].tolist()
-                if alive := [row for row in rows if self._numbers[row] is not None]:
-                    numbers = np.array([self._numbers[row] for row in alive], np.int64)
-                    yield Matches(np.full(len(alive), query), numbers, bits[alive])
+        self._learn()
+        for part in self._parts:
+            for stored in part.keys[self._header.rows[family], : len(part.filed)]:
+                for query, key in enumerate(keys):
+                    bits = np.bitwise_count(stored ^ key)
+                    rows = (bits <= distance).nonzero()[0].tolist()
+                    if alive := [row for row in rows if part.filed[row].number is not None]:
+                        numbers = np.array([part.filed[row].number for row in alive], np.int64)
+                        yield Matches(np.full(len(alive), query), numbers, bits[alive])
 
     def with_key(self, family: int, key: int) -> set[int]:
         """Return the documents that have *key* in a *family* of equal keys."""
-        if self._known < len(self._urls):
-            self._learn()
-        known = self._rows_of[family].get(key, ())
-        rows = (known,) if isinstance(known, int) else known
-        return {number for row in rows if (number := self._numbers[row]) is not None} if rows else set()
+        self._learn()
+        having = [some for part in self._parts if (some := part.having[family].get(key))]
+        if not having:
+            return set()
+        every = chain.from_iterable([some] if isinstance(some, Filed) else some for some in having)
+        return {filed.number for filed in every if filed.number is not None}
 
     def _learn(self) -> None:
-        """Take in the keys of new rows."""
-        new = self._keys[:, self._known : len(self._urls)].T.tolist()
-        equal = [family.equal for family in self._header.families]
-        for rows_of, places in compress(zip(self._rows_of, self._header.rows, strict=True), equal):
-            for row, keys in enumerate(new, self._known):
-                for key in keys[places]:
-                    known = rows_of.setdefault(key, row)
-                    if isinstance(known, list):
-                        known.append(row)
-                    elif known != row:
-                        rows_of[key] = [known, row]
-        self._known = len(self._urls)
+        """Put new documents into parts."""
+        while self._new:
+            if (room := ROWS - len(self._parts[-1].filed)) == 0:
+                self._parts.append(_Part(self._header))
+                continue
+            self._parts[-1].append(self._new[:room])
+            del self._new[:room]
 
     def documents(self, numbers: Iterable[int]) -> Documents:
         """Return copies of the documents *numbers*, in order. Raises KeyError for one that is not here."""
-        rows = [self._rows[number] for number in numbers]
-        return Documents(self._keys[:, rows], *self._stored(rows))
+        filed = [self._filed[number] for number in numbers]
+        return Documents(_keys_of(filed, self._size).T, *self._stored(filed))
 
     def stored(self, numbers: Iterable[int]) -> Stored:
         """Return what `documents` does, without the keys."""
-        return self._stored([self._rows[number] for number in numbers])
+        return self._stored([self._filed[number] for number in numbers])
 
-    def _stored(self, rows: list[int]) -> Stored:
-        records = self._records.take(np.array(rows, np.int64)).view(self._header.dtype)
-        return Stored(records, [self._urls[row] for row in rows], [self._notes[row] for row in rows])
-
-    def numbers(self) -> list[int]:
-        """Return the numbers of all documents, in the order in which they were added."""
-        return [number for number in self._numbers if number is not None]
+    def _stored(self, filed: list[Filed]) -> Stored:
+        records = bytearray().join([one.record for one in filed])
+        whole: NDArray[Any] = np.ndarray(len(filed), self._header.dtype, records)
+        return Stored(whole, [one.url for one in filed], [one.note for one in filed])
 
     def renumber(self, old: Iterable[int], new: Iterable[int]) -> None:
         """Give each document of *old* its number of *new*; those that are not here are passed over."""
         for before, after in zip(old, new, strict=True):
-            row = self._rows.pop(before, None)
-            if row is not None:
-                self._numbers[row] = after
-                self._rows[after] = row
+            if filed := self._filed.pop(before, None):
+                filed.number = after
+                self._filed[after] = filed
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Remove the documents *numbers*; those that are not here are passed over."""
         for number in numbers:
-            row = self._rows.pop(number, None)
-            if row is not None:
-                self._numbers[row] = None
-        if len(self._urls) > 64 and len(self._rows) < len(self._urls) // 2:
-            self._keep(self.numbers(), self._keys.shape[1])
-
-    def remove_before(self, number: int) -> None:
-        """Remove the documents whose numbers are at least 0 and less than *number*."""
-        self._keep([each for each in self.numbers() if not 0 <= each < number], self._keys.shape[1])
-
-    def _keep(self, numbers: list[int], size: int) -> None:
-        """Forget all documents but these; have room for *size* of them."""
-        kept = self.documents(numbers)
-        self._clear(size)
-        self.append(numbers, kept)
+            if filed := self._filed.pop(number, None):
+                filed.number = None
+        half = ROWS // 2
+        if len(self._filed) < max(half * (len(self._parts) - 1), len(self._new) - 2 * ROWS):
+            # What is left of a part of which less is left than that is moved.
+            left = [[filed for filed in part.filed if filed.number is not None] for part in self._parts]
+            few = [len(some) < half for some in left]
+            self._parts = [*compress(self._parts, map(not_, few)), _Part(self._header)]
+            self._new = [filed for filed in self._new if filed.number is not None]
+            self._new += chain.from_iterable(compress(left, few))
 
 
 class MemoryIndex:

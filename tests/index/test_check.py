@@ -6,7 +6,6 @@ import random
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,7 @@ def state(environment: Environment) -> State:
 def changed_state(environment: Environment, **fields: Callable[[State], object]) -> Item:
     old = state(environment)
     new = {name: value(old) for name, value in fields.items()}
-    return "meta", b"state", encode_state(replace(old, **new))
+    return "meta", b"state", encode_state(old._replace(**new))
 
 
 def deleted(environment: Environment, name: str, *, last: bool = False) -> Item:
@@ -126,7 +125,7 @@ DAMAGE: dict[str, tuple[Callable[[Environment], Item], str]] = {
         "has 99 entries of 100",
     ),
     "runs overlap": (
-        lambda e: changed_state(e, runs=lambda old: (replace(old.runs[0], stop=1000), *old.runs[1:])),
+        lambda e: changed_state(e, runs=lambda old: (old.runs[0]._replace(stop=1000), *old.runs[1:])),
         "do not follow each other",
     ),
 }

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 
 import lmdb
@@ -51,6 +50,7 @@ def maintain(
             return
         reader = stack.enter_context(reading(environment, header))
         yield from _sweep(environment, reader)
+        before = reader.state
         if _log_is_long(reader) or (whole and reader.state.next > reader.state.flushed):
             yield from _flush(environment, reader)
         if expires:
@@ -59,7 +59,8 @@ def maintain(
             yield from _merge(environment, reader, reader.state.runs)
         while due := () if whole else due_for_merge(reader.state.runs) or _hollow(reader):
             yield from _merge(environment, reader, due)
-        yield from _sweep(environment, reader)
+        if reader.state is not before:
+            yield from _sweep(environment, reader)
 
 
 def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
@@ -177,7 +178,7 @@ def _new_run(environment: Environment, start: int, stop: int, documents: int) ->
 
     def work(transaction: lmdb.Transaction) -> Run:
         state = layout.read_state(environment, transaction)
-        layout.write_state(environment, transaction, replace(state, next_run=state.next_run + 1))
+        layout.write_state(environment, transaction, state._replace(next_run=state.next_run + 1))
         return Run(state.next_run, start, stop, documents, bits)
 
     parts = documents // environment.tuning.partition_entries
@@ -258,8 +259,7 @@ def _replace_runs(
                 cursor.first()
                 while (key := bytes(cursor.key())) and layout.key_number(key) < stop:
                     cursor.delete()
-        newer = replace(
-            state,
+        newer = state._replace(
             flushed=state.flushed if replaced else stop,
             runs=tuple(sorted(runs, key=lambda each: each.start)),
             removals=state.removals + 1,

@@ -143,7 +143,7 @@ class Environment:
 
     def size(self) -> int:
         """Return how many bytes of the file are in use."""
-        return int((self.env.info()["last_pgno"] + 1) * self.env.stat()["psize"])
+        return int((self.env.info()["last_pgno"] + 1) * self._page)
 
     def close(self) -> None:
         with self._writing:
@@ -186,10 +186,11 @@ class Environment:
             if map_bytes < self.tuning.map_bytes:
                 self.env.set_mapsize(max(map_bytes // 4, self.tuning.min_map_bytes))
             self.env.reader_check()
+            self._page = self.env.stat()["psize"]
             #: The databases of the index by their names.
             self.databases: dict[str, Any] = {name: self.env.open_db(name.encode()) for name in DATABASES}
             #: Returns the number of the last commit by any process.
-            self.last_commit = last_commit(self._data, self.env.stat()["psize"])
+            self.last_commit = last_commit(self._data, self._page)
         except BaseException:
             self.env.close()
             raise

@@ -6,7 +6,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass
+from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -51,8 +51,7 @@ def key_run(key: bytes | memoryview) -> int:
     return int(_RUN.unpack(key)[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """A run: immutable sorted tables of the documents from *start* to before *stop*."""
 
     id: int
@@ -69,8 +68,7 @@ class Run:
         return min(self.bits + (family.keys - 1).bit_length(), *family.tables.prefix_bits, MAX_PARTITION_BITS)
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """The part of an index that every commit replaces as a whole."""
 
     #: The number that the next document gets.
@@ -113,6 +111,7 @@ def read_state(environment: Environment, transaction: lmdb.Transaction) -> State
     return decode_state(bytes(transaction.get(b"state", b"", db=environment.databases["meta"])))
 
 
+@lru_cache(8)  # each commit is read by whoever looks, and by who makes the next one
 def decode_state(data: bytes) -> State:
     """Parse what `encode_state` has made. Raises `IndexCorrupted`."""
     with decoding("The state of the index"):
@@ -121,7 +120,8 @@ def decode_state(data: bytes) -> State:
 
 
 def encode_state(state: State) -> bytes:
-    return _sealed(json.dumps(asdict(state)).encode())
+    fields = state._asdict() | {"runs": [run._asdict() for run in state.runs]}
+    return _sealed(json.dumps(fields).encode())
 
 
 def write_state(environment: Environment, transaction: lmdb.Transaction, state: State) -> None:

@@ -36,8 +36,6 @@ class Snapshot:
         self._partitions: dict[tuple[int, int, int], Partition] = {}
         #: Which documents of its range a run holds, by the number of the run.
         self._held: dict[int, NDArray[np.bool_]] = {}
-        #: The bytes of the state that was read last.
-        self._raw: bytes | None = None
         #: The documents with a tombstone: int64[n], ascending.
         self._marked = np.empty(0, np.int64)
         self.state = State()
@@ -60,15 +58,14 @@ class Snapshot:
 
     def _take(self, transaction: lmdb.Transaction) -> None:
         """Take over the state that *transaction* sees."""
-        raw = bytes(transaction.get(b"state", b"", db=self._environment.databases["meta"]))
-        if raw == self._raw:
+        state = layout.read_state(self._environment, transaction)
+        if state == self.state:
             return
-        state = layout.decode_state(raw)
         if state.removals != self.state.removals:
             self._marked = self.dead = layout.read_dead(
                 transaction, self._environment.databases["dead"], state
             )
-        self.state, self._raw = state, raw
+        self.state = state
         self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
         live = {run.id for run in state.runs}
         self._held = {run: held for run, held in self._held.items() if run in live}

@@ -8,7 +8,6 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -85,7 +84,7 @@ class Memtable:
         state = self.snapshot.state
         self._hide_removals()
         if state.flushed > self._state.flushed:
-            self.columns.remove_before(state.flushed)
+            self.columns.remove([number for number in self.columns if 0 <= number < state.flushed])
         # A list: if a block cannot be read, none is taken in.
         start = max(self._state.next, state.flushed)
         for first, documents in [*self.snapshot.read("log", start, without=self._own)]:
@@ -178,7 +177,7 @@ def append(environment: Environment, documents: Documents, removals: Collection[
 
     def work(transaction: lmdb.Transaction) -> State:
         state = layout.read_state(environment, transaction)
-        key, newer = layout.number_key(state.next), replace(state, next=state.next + len(documents.urls))
+        key, newer = layout.number_key(state.next), state._replace(next=state.next + len(documents.urls))
         if newer.next > layout.MAX_DOCUMENTS:
             raise IndexUnavailable(
                 "The index is full (2**32 - 1 documents): start another one (NEARDUP_DIR)."
@@ -192,7 +191,7 @@ def append(environment: Environment, documents: Documents, removals: Collection[
             numbers = np.array(sorted(set(removals)), np.int64)
             numbers = numbers[state.known(numbers, partial(layout.read_held, environment, transaction))]
             more = layout.change_dead(transaction, environment.databases["dead"], numbers, add=True)
-            newer = replace(newer, removals=state.removals + 1, dead=state.dead + more)
+            newer = newer._replace(removals=state.removals + 1, dead=state.dead + more)
         layout.write_state(environment, transaction, newer)
         return newer
 
