@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import time
 from collections.abc import Iterator
@@ -70,6 +71,7 @@ def add_each(index: Index, documents: Documents) -> Added:
     """Add as a crawl does."""
     rows = [documents.take(slice(row, row + 1)) for row in range(len(documents.urls))]
     longest, written = [], written_bytes()
+    gc.freeze()  # a crawl does not hold all that it will file, nor look there for garbage
     start, cpu = time.perf_counter(), time.process_time()
     for first in range(0, len(rows), GROUP):
         most = 0

@@ -105,7 +105,7 @@ class _Staged(MemoryIndex):
 
     def file(self) -> None:
         """File them; they are on disk on return."""
-        self._stored.add(self._columns.documents(self._columns))
+        self._stored.add(self._columns.documents([*self._columns.filed.values()]))
         self._stored.discard([*self._replaced])
         self._stored.flush()
 

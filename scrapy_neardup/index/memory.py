@@ -22,8 +22,6 @@ from .search import Matches, Met, closest, most_shared, put_together, search_all
 from .tables import NO_KEY
 
 _NO_KEY = int(NO_KEY)
-#: Documents of a part of the columns.
-ROWS = 1 << 14
 
 
 class Filed:
@@ -38,11 +36,11 @@ class Filed:
 
 
 class _Part:
-    """The keys of up to `ROWS` documents, in columns. Those that are removed stay."""
+    """The keys of up to so many documents, in columns. Those that are removed stay."""
 
-    def __init__(self, header: Header) -> None:
+    def __init__(self, header: Header, rows: int) -> None:
         self.filed: list[Filed] = []
-        self.keys = np.empty((header.keys, ROWS), np.uint64)  # memory is taken as rows are filled
+        self.keys = np.empty((header.keys, rows), np.uint64)  # memory is taken as rows are filled
         #: By family of equal keys, the document that has a key, or several.
         self.having: list[dict[int, Filed | list[Filed]]] = [{} for _ in header.families]
         kinds = zip(self.having, header.rows, header.families, strict=True)
@@ -68,23 +66,15 @@ def _keys_of(filed: Sequence[Filed], each: int) -> NDArray[np.uint64]:
 
 
 class Columns:
-    """Documents in memory, known by their numbers, and looked for in parts: few are moved if many go."""
+    """Documents in memory, looked for in parts of so many *rows*: few are moved if many go."""
 
-    def __init__(self, header: Header) -> None:
-        self._header, self._size = header, header.keys
-        self._filed: dict[int, Filed] = {}
-        self._parts = [_Part(header)]
+    def __init__(self, header: Header, rows: int = 1 << 14) -> None:
+        self._header, self._size, self._rows = header, header.keys, rows
+        #: The documents by their numbers.
+        self.filed: dict[int, Filed] = {}
+        self._parts = [_Part(header, rows)]
         #: Documents that are in no part, since nothing was looked for yet.
         self._new: list[Filed] = []
-
-    def __len__(self) -> int:
-        return len(self._filed)
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._filed)
-
-    def __contains__(self, number: int) -> bool:
-        return number in self._filed
 
     def append(self, numbers: Sequence[int], documents: Documents) -> None:
         """Add *documents* under *numbers*."""
@@ -92,13 +82,9 @@ class Columns:
         width, size, one, other = 8 * self._size, documents.records.itemsize, 0, 0
         for number, url, note in zip(numbers, documents.urls, documents.notes, strict=True):
             filed = Filed(number, keys[one : one + width], records[other : other + size], url, note)
-            self._filed[number] = filed
+            self.filed[number] = filed
             self._new.append(filed)
             one, other = one + width, other + size
-
-    def annotate(self, number: int, note: bytes) -> None:
-        """Replace the note of a document. Raises KeyError if it is not here."""
-        self._filed[number].note = note
 
     def near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
         """Yield the documents of a *family* within *distance* bits of one of *keys* (uint64[n])."""
@@ -124,44 +110,36 @@ class Columns:
     def _learn(self) -> None:
         """Put new documents into parts."""
         while self._new:
-            if (room := ROWS - len(self._parts[-1].filed)) == 0:
-                self._parts.append(_Part(self._header))
+            if (room := self._rows - len(self._parts[-1].filed)) == 0:
+                self._parts.append(_Part(self._header, self._rows))
                 continue
             self._parts[-1].append(self._new[:room])
             del self._new[:room]
 
-    def documents(self, numbers: Iterable[int]) -> Documents:
-        """Return copies of the documents *numbers*, in order. Raises KeyError for one that is not here."""
-        filed = [self._filed[number] for number in numbers]
+    def documents(self, filed: Sequence[Filed]) -> Documents:
+        """Return copies of documents, in order."""
         return Documents(_keys_of(filed, self._size).T, *self._stored(filed))
 
     def stored(self, numbers: Iterable[int]) -> Stored:
-        """Return what `documents` does, without the keys."""
-        return self._stored([self._filed[number] for number in numbers])
+        """Return what `documents` does, without the keys. Raises KeyError for one that is not here."""
+        return self._stored([self.filed[number] for number in numbers])
 
-    def _stored(self, filed: list[Filed]) -> Stored:
+    def _stored(self, filed: Sequence[Filed]) -> Stored:
         records = bytearray().join([one.record for one in filed])
         whole: NDArray[Any] = np.ndarray(len(filed), self._header.dtype, records)
         return Stored(whole, [one.url for one in filed], [one.note for one in filed])
 
-    def renumber(self, old: Iterable[int], new: Iterable[int]) -> None:
-        """Give each document of *old* its number of *new*; those that are not here are passed over."""
-        for before, after in zip(old, new, strict=True):
-            if filed := self._filed.pop(before, None):
-                filed.number = after
-                self._filed[after] = filed
-
     def remove(self, numbers: Iterable[int]) -> None:
         """Remove the documents *numbers*; those that are not here are passed over."""
         for number in numbers:
-            if filed := self._filed.pop(number, None):
+            if filed := self.filed.pop(number, None):
                 filed.number = None
-        half = ROWS // 2
-        if len(self._filed) < max(half * (len(self._parts) - 1), len(self._new) - 2 * ROWS):
+        half = self._rows // 2
+        if len(self.filed) < max(half * (len(self._parts) - 1), len(self._new) - 4 * half):
             # What is left of a part of which less is left than that is moved.
             left = [[filed for filed in part.filed if filed.number is not None] for part in self._parts]
             few = [len(some) < half for some in left]
-            self._parts = [*compress(self._parts, map(not_, few)), _Part(self._header)]
+            self._parts = [*compress(self._parts, map(not_, few)), _Part(self._header, self._rows)]
             self._new = [filed for filed in self._new if filed.number is not None]
             self._new += chain.from_iterable(compress(left, few))
 
@@ -242,7 +220,7 @@ class MemoryIndex:
     def gauges(self) -> dict[str, int]:
         with self.lock:
             pending = len(self._pending)
-            return {"documents": len(self._columns) - pending, "pending": pending}
+            return {"documents": len(self._columns.filed) - pending, "pending": pending}
 
     def close(self) -> None:
         """Do nothing: it goes with the last reference."""
@@ -253,7 +231,7 @@ class MemoryIndex:
                 if self._pending.pop(number, None) is None:  # somebody has removed it meanwhile
                     return
                 if reservation.confirmed:
-                    self._columns.annotate(number, reservation.note)
+                    self._columns.filed[number].note = reservation.note
                     self._confirmed(number, filing.replaces)
                 else:
                     self._columns.remove([number])

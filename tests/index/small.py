@@ -19,6 +19,7 @@ SMALL = Tuning(
     closing_seconds=0.0,
     group_documents=4,
     flush_documents=16,
+    rows=4,
     transaction_values=2,
     block_documents=8,
     partition_entries=16,

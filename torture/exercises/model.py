@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from scrapy_neardup.index.protocol import Filing, Found, Lookup
 from scrapy_neardup.index.tables import LAYOUTS, NO_KEY
 from scrapy_neardup.matching.records import header_for
 from tests.index.conformance import reserve
-from tests.index.redis_server import RedisServer, server_program
+from tests.index.redis_server import running, server_program
 from tests.index.small import SMALL
 from torture.exercise import Exercise, Round, in_time
 
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 MOST = 120
 #: Bits in which keys that are near each other differ: at the ends of blocks and within.
 BITS = (0, 1, 2, 15, 16, 17, 31, 32, 40, 47, 48, 62, 63)
-
-
 #: The family of the keys of URLs.
 URL = 1
 
@@ -242,33 +241,24 @@ def run(seed: int, folder: Path) -> Round:
     kind = "redis" if seed % 8 == 0 else "memory" if seed % 8 == 1 else "lmdb"
     scheme, tables = list(SCHEMES)[seed % len(SCHEMES)], list(LAYOUTS)[seed // 2 % len(LAYOUTS)]
     header = header_for(Fingerprinter(Features(), seed, load_scheme(scheme, tables=tables)), "")
-    server = None
-    if kind == "redis":
-        if server_program() is None:
-            return Round(remarks=["there is no redis-server here, so its store was left out"])
-        server = RedisServer(folder / "redis")
-        server.start()
-    opened: dict[str, Callable[[], Index]] = {
-        "memory": partial(MemoryIndex, header),
-        "lmdb": partial(LmdbIndex, folder / "index", header, tuning=TUNING),
-        "redis": partial(
-            open_index, f"{server.url()}&parts={1 + seed % 16 // 4}" if server else None, header
-        ),
-    }
-    model = Model(kind, header, opened[kind], dice)
-    done: Counter[str] = Counter()
-    try:
-        for _ in in_time(range(STEPS[kind]), EXERCISE.seconds):
-            done[model.step()] += 1
-    except Wrong as wrong:
-        outcome.violations.append(f"{kind}, {scheme}, {tables} tables: step {done.total()}: {wrong}")
-    if not outcome.violations:
-        model.index.close()
-    outcome.counts["steps"] = done.total()
-    outcome.counts[f"steps with {kind}"] = done.total()
+    if kind == "redis" and server_program() is None:
+        return Round(remarks=["there is no redis-server here, so its store was left out"])
+    with running(folder / "redis") if kind == "redis" else nullcontext() as server:
+        where = f"{server.url()}&parts={1 + seed % 16 // 4}" if server else None
+        opened: dict[str, Callable[[], Index]] = {
+            "memory": partial(MemoryIndex, header),
+            "lmdb": partial(LmdbIndex, folder / "index", header, tuning=TUNING),
+            "redis": partial(open_index, where, header),
+        }
+        model, done = Model(kind, header, opened[kind], dice), Counter[str]()
+        try:
+            for _ in in_time(range(STEPS[kind]), EXERCISE.seconds):
+                done[model.step()] += 1
+            model.index.close()
+        except Wrong as wrong:
+            outcome.violations.append(f"{kind}, {scheme}, {tables} tables: step {done.total()}: {wrong}")
+    outcome.counts |= {"steps": done.total(), f"steps with {kind}": done.total()}
     outcome.counts["searches compared"] = done["search"]
-    if server is not None:
-        server.kill()
     return outcome
 
 

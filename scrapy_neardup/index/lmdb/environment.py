@@ -56,8 +56,10 @@ class Tuning:
     #: Flushing and closing wait so long for the disk. What fails while closing is tried again so long.
     disk_wait_seconds: float = 10.0
     closing_seconds: float = 10.0
-    #: The log is flushed into a run when it holds so many documents, which are in memory until then.
+    #: The log is flushed into a run when it holds so many documents, which are in memory until then: in
+    #: columns of so many rows.
     flush_documents: int = 1 << 14
+    rows: int = 1 << 14
     #: A transaction of the maintenance writes or deletes so many values. Other writers wait for it.
     transaction_values: int = 10
     #: Documents in a block of a run, and entries in a partition, about: 384 KB fit in among freed pages.

@@ -7,7 +7,6 @@ import os
 import tempfile
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -94,7 +93,7 @@ class LmdbIndex(MemoryIndex):
         return self._next
 
     def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
-        self._memtable.queue.append(document)
+        self._memtable.queue.append(self._columns.filed[document])
         if replaces:
             self.discard(replaces)
         self._writer.notice()
@@ -144,7 +143,7 @@ class LmdbIndex(MemoryIndex):
             return {
                 "documents": memtable.count,
                 "pending": len(memtable.pending),
-                "backlog": len(memtable.queue),
+                "backlog": len(memtable.group) + len(memtable.queue),
                 "runs": len(memtable.snapshot.state.runs),
                 "bytes": self._environment.size(),
                 "degraded": int(self._writer.degraded),
@@ -175,7 +174,7 @@ class LmdbIndex(MemoryIndex):
             with translated(self._environment.path, "closed"):
                 self._undo.close()
         if lost:
-            named = self._memtable.columns.documents(islice(self._memtable.queue, 5)).urls
+            named = [filed.url for filed in (*self._memtable.group, *self._memtable.queue)][:5]
             raise IndexUnavailable(
                 f"{lost} changes could not be written to the index in {self._environment.path} "
                 f"({self._writer.trouble}) and are forgotten: copies of new documents will pass, such as "

@@ -36,13 +36,11 @@ class Snapshot:
         self._partitions: dict[tuple[int, int, int], Partition] = {}
         #: Which documents of its range a run holds, by the number of the run.
         self._held: dict[int, NDArray[np.bool_]] = {}
-        #: The documents with a tombstone: int64[n], ascending.
-        self._marked = np.empty(0, np.int64)
         self.state = State()
         #: For each family: each run, and by how many bits its tables of that family are cut.
         self.cuts: list[list[tuple[Run, int]]] = [[] for _ in header.families]
         #: All documents that count as removed: int64[n], ascending.
-        self.dead = self._marked
+        self.dead = np.empty(0, np.int64)
 
     def refresh(self) -> None:
         """Move on to the newest commit."""
@@ -62,9 +60,7 @@ class Snapshot:
         if state == self.state:
             return
         if state.removals != self.state.removals:
-            self._marked = self.dead = layout.read_dead(
-                transaction, self._environment.databases["dead"], state
-            )
+            self.dead = layout.read_dead(transaction, self._environment.databases["dead"], state)
         self.state = state
         self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
         live = {run.id for run in state.runs}
@@ -84,9 +80,9 @@ class Snapshot:
 
     def hide(self, documents: Collection[int]) -> None:
         """Count *documents* as removed, too, until the state changes."""
-        hidden = np.array(sorted(documents), np.int64)
-        new = hidden[~is_member(hidden, self._marked)]
-        self.dead = np.sort(np.concatenate([self._marked, new])) if len(new) else self._marked
+        hidden = np.array(sorted({*documents}), np.int64)
+        new = hidden[~is_member(hidden, self.dead)]
+        self.dead = np.sort(np.concatenate([self.dead, new])) if len(new) else self.dead
 
     def held(self, run: Run) -> NDArray[np.bool_]:
         """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""

@@ -9,7 +9,6 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from itertools import islice
 
 import lmdb
 import numpy as np
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from scrapy_neardup import clock
 from scrapy_neardup.errors import IndexUnavailable, NearDupError
 from scrapy_neardup.index.header import Header, damaged
-from scrapy_neardup.index.memory import Columns
+from scrapy_neardup.index.memory import Columns, Filed
 from scrapy_neardup.index.pending import Reservation
 from scrapy_neardup.index.protocol import Documents, Stored
 
@@ -42,15 +41,14 @@ class Memtable:
     def __init__(self, environment: Environment, header: Header) -> None:
         self._environment = environment
         self.snapshot = Snapshot(environment, header)
-        self.columns = Columns(header)
+        self.columns = Columns(header, environment.tuning.rows)
         #: The reservation of each pending document, by its temporary number.
         self.pending: dict[int, Reservation] = {}
-        #: Numbers of the confirmed documents, oldest first; those being written to the disk come first.
-        self.queue: deque[int] = deque()
-        #: Numbers of documents that wait for a tombstone. Those of the group have temporary numbers still.
+        #: The confirmed documents, oldest first, and those of the group on its way to the disk.
+        self.queue: deque[Filed] = deque()
+        self.group: list[Filed] = []
+        #: Numbers of documents that wait for a tombstone, and those that go with the group.
         self.removals: list[int] = []
-        #: Temporary numbers of the group on its way to the disk, and the removals that go with it.
-        self._group: list[int] = []
         self._removing: set[int] = set()
         #: For each temporary number that was handed out, the number on disk.
         self._aliases: OrderedDict[int, int] = OrderedDict()
@@ -63,16 +61,11 @@ class Memtable:
     @property
     def changes(self) -> int:
         """How many documents and removals wait for the disk."""
-        return len(self.queue) + len(self.removals)
-
-    @property
-    def committing(self) -> bool:
-        """Whether a group is on its way to the disk."""
-        return bool(self._group)
+        return len(self.group) + len(self.queue) + len(self.removals)
 
     def look(self) -> None:
         """Take in what others have committed; not during an own commit, whose block would pass for theirs."""
-        if self.committing:
+        if self.group:
             return
         if self._environment.last_commit() != self.snapshot.commit:
             self.snapshot.refresh()
@@ -82,9 +75,9 @@ class Memtable:
     def _follow(self) -> None:
         """Take in the documents of the log that the snapshot shows, and drop those that its runs hold."""
         state = self.snapshot.state
-        self._hide_removals()
+        self.snapshot.hide(self.removals)
         if state.flushed > self._state.flushed:
-            self.columns.remove([number for number in self.columns if 0 <= number < state.flushed])
+            self.columns.remove([number for number in self.columns.filed if 0 <= number < state.flushed])
         # A list: if a block cannot be read, none is taken in.
         start = max(self._state.next, state.flushed)
         for first, documents in [*self.snapshot.read("log", start, without=self._own)]:
@@ -93,17 +86,13 @@ class Memtable:
         self.columns.remove(self.snapshot.dead[self.snapshot.dead >= state.flushed].tolist())
         self._state = state
 
-    def _hide_removals(self) -> None:
-        """Make the snapshot hide the removed documents that have no tombstones yet."""
-        self.snapshot.hide({number for number in self.removals if number >= 0})
-
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """Return what is stored of *documents* (int64[n]), in their order."""
         numbers = [self._aliases.get(document, document) for document in documents.tolist()]
-        new = [number for number in numbers if number in self.columns]
+        new = [number for number in numbers if number in self.columns.filed]
         if len(new) == len(numbers):
             return self.columns.stored(new)
-        old = [number for number in numbers if number not in self.columns]
+        old = [number for number in numbers if number not in self.columns.filed]
         parts = [self.columns.stored(new), self.snapshot.fetch(np.array(old, np.int64))]
         place = {number: row for row, number in enumerate([*new, *old])}
         return Stored.concatenate(parts).take(np.array([place[number] for number in numbers]))
@@ -113,59 +102,52 @@ class Memtable:
         """How many documents are stored and not removed, but for pending ones."""
         state, dead = self.snapshot.state, self.snapshot.dead
         in_runs = sum(run.documents for run in state.runs) - int(dead.searchsorted(state.flushed))
-        return in_runs + len(self.columns) - len(self.pending)
+        return in_runs + len(self.columns.filed) - len(self.pending)
 
     def discard(self, documents: Sequence[int]) -> None:
         """Remove *documents* from the columns; queue tombstones for those that are, or may be, on disk."""
         numbers = [self._aliases.get(document, document) for document in documents]
         filed, state = np.array([number for number in numbers if number >= 0], np.int64), self.snapshot.state
         self.removals += filed[state.known(filed, self.snapshot.held) | (filed >= state.next)].tolist()
-        for number in numbers:
-            if number in self._group:
-                self.removals.append(number)
-            elif self.pending.pop(number, None) is None and number < 0 and number in self.columns:
-                self.queue.remove(number)
-            self.columns.remove([number])
-        self._hide_removals()
+        waiting = [number for number in numbers if self.pending.pop(number, None) is None and number < 0]
+        self.columns.remove(numbers)
+        if waiting:
+            self.queue = deque(filed for filed in self.queue if filed.number is not None)
+        self.snapshot.hide(self.removals)
 
     def begin(self, size: int) -> tuple[Documents, set[int]]:
         """Return the group to be committed: at most *size* documents, and all removals."""
-        self._group = [*islice(self.queue, size)]
-        self._removing = {number for number in self.removals if number >= 0}
-        return self.columns.documents(self._group), self._removing
+        self.group = [self.queue.popleft() for _ in range(min(size, len(self.queue)))]
+        self._removing = {*self.removals}
+        return self.columns.documents(self.group), self._removing
 
     def commit(self, state: State) -> None:
         """Give the documents of the group their numbers, now that it is on disk and has led to *state*."""
-        old, self._group = self._group, []
-        new = range(state.next - len(old), state.next)
-        self.columns.renumber(old, new)
-        self._aliases.update(zip(old, new, strict=True))
+        group, self.group = self.group, []
+        new = range(state.next - len(group), state.next)
+        self.removals = [number for number in self.removals if number not in self._removing]
+        for filed, number in zip(group, new, strict=True):
+            if filed.number is None:  # it was removed meanwhile
+                self.removals.append(number)
+            else:
+                self._aliases[filed.number] = number
+                self.columns.filed[number] = self.columns.filed.pop(filed.number)
+                filed.number = number
         while len(self._aliases) > self._environment.tuning.aliases:
             # A plain dict would look for its first key among all that were deleted.
             self._aliases.popitem(last=False)
-        for _ in old:
-            self.queue.popleft()
-        if old:
+        if group:
             self._own.add(new.start)
-        left = [number for number in self.removals if number not in self._removing]
-        self.removals = [self._aliases.get(number, number) for number in left]
-        self.columns.remove(self.removals)
 
     def roll_back(self) -> None:
-        """Queue the documents of the group again, of which nothing was written; drop those removed since."""
-        gone = {*self._group}.intersection(self.removals)
-        self._group = []
-        self.removals = [number for number in self.removals if number >= 0]
-        self.queue = deque(number for number in self.queue if number not in gone)
-        self.columns.remove(gone)
+        """Queue the documents of the group again, of which nothing was written; those removed since go."""
+        self.queue.extendleft(filed for filed in reversed(self.group) if filed.number is not None)
+        self.group = []
 
     def trim(self, size: int) -> int:
-        """Drop the oldest queued documents beyond *size*, but for the group; returns how many went."""
-        on_their_way = len(self._group)
-        forgotten = [*islice(self.queue, on_their_way, max(on_their_way, len(self.queue) - size))]
-        for number in forgotten:
-            self.queue.remove(number)
-        self.columns.remove(forgotten)
+        """Drop the oldest queued documents beyond *size*; returns how many went."""
+        forgotten = [self.queue.popleft() for _ in range(len(self.queue) - size)]
+        self.columns.remove([filed.number for filed in forgotten if filed.number is not None])
         return len(forgotten)
 
 
@@ -257,7 +239,7 @@ class Writer:
 
     def settle(self) -> None:
         """Wait for the end of the commit under way, so that the memtable can be refreshed. Needs the lock."""
-        self._wake.wait_for(lambda: not self._memtable.committing, self._tuning.disk_wait_seconds)
+        self._wake.wait_for(lambda: not self._memtable.group, self._tuning.disk_wait_seconds)
 
     def flush(self) -> None:
         """Return once all changes are on disk. Raises `IndexUnavailable` if they cannot be written."""
