@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import regex
+from numpy.typing import NDArray
 
 from .hashing import Hashes, Terms, below, constant, mix
 from .normalise import fold_letters
@@ -29,33 +30,28 @@ _HOURS = regex.compile(
 )
 _TOKENS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 _SHORT, _BEFORE, _FIRST = constant(48), constant(3), constant(1 << 63)
-#: The values of a record, side by side: how many of each kind, of which kind each is (in the upper bits), and
-#: where each kind begins, and ends; and of the pairs of neighbours among those of two records in order.
-_SIZES = {"numbers": NUMBERS, "title": TITLE, "figures": FIGURES, "words": WORDS}
-_OF_VALUE = np.arange(4).repeat([*_SIZES.values()])
-_KINDS = _OF_VALUE.astype(np.uint32) << 16
-_STARTS, _LAST = _OF_VALUE.searchsorted(np.arange(4)), _OF_VALUE.searchsorted(np.arange(4), "right") - 1
-_OF_NEIGHBOUR, _NEIGHBOURS = _OF_VALUE.repeat(2)[1:], np.maximum(2 * _STARTS - 1, 0)
+#: The kinds of values that a record has, and how many a hash may be.
+_KINDS, _RANGE = ("numbers", "title", "figures", "words"), 1 << 16
 
 
 class Others(NamedTuple):
     """How the values of n pairs of texts compare: int[n] each."""
 
     #: Values of the new text that the stored one lacks, and those of the stored one that the new one lacks.
-    added: Any
-    lacking: Any
+    added: NDArray[np.int64]
+    lacking: NDArray[np.int64]
     #: Values of the text that has fewer.
-    fewer: Any
+    fewer: NDArray[np.int64]
     #: Which share of all values the sample is: float[n].
-    share: Any
+    share: NDArray[np.float64]
 
     @property
-    def substituted(self) -> Any:
+    def substituted(self) -> NDArray[np.int64]:
         """How many values stand in the place of others: a cut copy lacks values or has more, hardly both."""
         return np.minimum(self.added, self.lacking)
 
     @property
-    def expected(self) -> Any:
+    def expected(self) -> NDArray[np.int64]:
         """How many are substituted in all, going by those in the sample."""
         return np.rint(self.substituted / self.share).astype(np.int64)
 
@@ -74,19 +70,16 @@ def compare(new: Any, stored: Any) -> list[Others]:
 
     Where one of the two has more than are kept, only those in the range that both have kept are compared.
     """
-    pair = np.empty((2, *np.broadcast(new, stored).shape, len(_KINDS)), np.uint32)
-    for side, each in zip(pair, (new, stored), strict=True):
-        side[...] = np.concatenate([each[name] for name in _SIZES], axis=-1)
-    pair |= _KINDS  # so that the four are looked at together, and none is equal to one of another kind
-    lowest = np.maximum(pair[..., _LAST].max(axis=0), _KINDS[_LAST] + 1)
-    both = np.concatenate(pair, axis=-1)
-    both.sort(axis=-1)
-    equal = (both[..., 1:] == both[..., :-1]) & (both[..., 1:] >= lowest[..., _OF_NEIGHBOUR])
-    shared = np.add.reduceat(equal, _NEIGHBOURS, axis=-1, dtype=np.int64)
-    mine, theirs = np.add.reduceat(pair >= lowest[..., _OF_VALUE], _STARTS, axis=-1, dtype=np.int64)
-    share = (_KINDS[_LAST] + (1 << 16) + 1 - lowest) / (1 << 16)  # of the values that a hash may have
-    found = (mine - shared, theirs - shared, np.minimum(mine, theirs), share)
-    return [Others(*(each[..., kind] for each in found)) for kind in range(len(_SIZES))]
+    found = []
+    for kind in _KINDS:
+        mine, theirs = np.broadcast_arrays(new[kind], stored[kind])
+        lowest = np.maximum(np.maximum(mine[..., -1:], theirs[..., -1:]), 1)
+        both = np.sort(np.concatenate([mine, theirs], axis=-1), axis=-1)
+        shared = ((both[..., 1:] == both[..., :-1]) & (both[..., 1:] >= lowest)).sum(axis=-1)
+        own, others = ((each >= lowest).sum(axis=-1) for each in (mine, theirs))
+        share = (_RANGE + 1 - lowest[..., 0].astype(np.int64)) / _RANGE
+        found.append(Others(own - shared, others - shared, np.minimum(own, others), share))
+    return found
 
 
 def figures(terms: Terms) -> Hashes:
