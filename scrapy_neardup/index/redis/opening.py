@@ -10,7 +10,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexMismatch, IndexUnavailabl
 from scrapy_neardup.index.header import Header
 
 from .layout import FIRST_MORE, VERSION
-from .server import MOST_PARTS, Server, require_fit
+from .server import MOST_PARTS, Server, prefix_of, require_fit
 
 _ANEW = "use another name, or start anew with NEARDUP_RESET or reset=True."
 
@@ -73,7 +73,7 @@ def _headers(server: Server) -> list[tuple[int, bytes]]:
     """
     every = range(1, MOST_PARTS + 1)
     places = [(parts, each) for parts in every for each in {parts // 2, (parts + 1) // 2 % parts}]
-    prefixes = [server.address.part(each, parts) for parts, each in places]
+    prefixes = [prefix_of(server.address.prefix, each, parts) for parts, each in places]
     found = server.send([(prefix, ("GET", prefix + b"header")) for prefix in prefixes])
     for answer in found:
         if isinstance(answer, IndexUnavailable):

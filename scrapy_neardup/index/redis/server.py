@@ -7,12 +7,12 @@ import re
 import threading
 import time
 from binascii import crc_hqx
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
+from weakref import WeakKeyDictionary
 
 from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable, IndexUnavailable
 
@@ -40,8 +40,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds until a connection is made, and until an answer comes.
 CONNECT_SECONDS, ANSWER_SECONDS = 3.0, 5.0
-#: A connection that was not used for so many seconds is tried before it is used.
-IDLE_SECONDS = 20
+#: After so many seconds a connection is looked at before it is used, and a server asked whether it is there.
+HELD_SECONDS, IDLE_SECONDS = 1.0, 20
 #: So many failures in a row open the circuit, for seconds that double up to the last.
 FAILURES, FIRST_PAUSE, LAST_PAUSE = 3, 1.0, 15.0
 #: What a server says that has lost the index.
@@ -85,13 +85,9 @@ class Address(NamedTuple):
         """What the keys of the first part begin with. The braces keep them together in a cluster."""
         return b"neardup:{%s}:" % self.name.encode()
 
-    def part(self, part: int, parts: int) -> bytes:
-        """Return what the keys of one of some *parts* begin with: slots as far apart as of nodes."""
-        return _prefix_of(self.prefix, part, parts)
-
     def prefixes(self, parts: int) -> list[bytes]:
         """Return what the keys of each of some *parts* begin with."""
-        return [self.part(each, parts) for each in range(parts)]
+        return [prefix_of(self.prefix, each, parts) for each in range(parts)]
 
     @classmethod
     def parse(cls, url: str) -> Address:
@@ -144,8 +140,11 @@ def slot_of(prefix: bytes) -> int:
 
 
 @lru_cache(1 << 10)
-def _prefix_of(first: bytes, part: int, parts: int) -> bytes:
-    """Return what the keys of a *part* begin with; those of the first part begin with *first*."""
+def prefix_of(first: bytes, part: int, parts: int) -> bytes:
+    """Return what the keys of one of some *parts* begin with, those of the first with *first*.
+
+    Their slots are as far apart as those of nodes.
+    """
     if part == 0:
         return first
     middle = (2 * ((slot_of(first) * parts // SLOTS + part) % parts) + 1) * SLOTS // (2 * parts)
@@ -170,7 +169,9 @@ class Server:
         self._backoff = ExponentialBackoff(LAST_PAUSE, first_pause)
         #: Made with the first command: a cluster is asked at once who has what.
         self._connected: redis.Redis | RedisCluster | None = None
-        self._lock, self._pool = threading.Lock(), ThreadPoolExecutor()
+        self._lock = threading.Lock()
+        #: The connection to each node, while no thread uses it, and when it was used.
+        self._held = WeakKeyDictionary[redis.Redis, tuple[Any, float]]()
         self._failures = 0
         #: When the server is asked again, by `time.monotonic`.
         self._closed_until = 0.0
@@ -216,7 +217,6 @@ class Server:
 
     def close(self) -> None:
         """Close the connections."""
-        self._pool.shutdown()
         if self._connected is not None:
             self._connected.close()
 
@@ -229,10 +229,10 @@ class Server:
             nodes: dict[redis.Redis, list[int]] = {}
             for row in rows:
                 nodes.setdefault(self._client(commands[row][0]), []).append(row)
-            asked = [(client, [commands[row][1] for row in mine]) for client, mine in nodes.items()]
-            got = map(self._pipelined, asked) if len(asked) == 1 else self._pool.map(self._pipelined, asked)
-            for mine, of_node in zip(nodes.values(), got, strict=True):
-                for row, answer in zip(mine, of_node, strict=True):
+            talks = [self._talk(client, [commands[row][1] for row in mine]) for client, mine in nodes.items()]
+            failed = [next(talk) for talk in talks]
+            for mine, talk, errors in zip(nodes.values(), talks, failed, strict=True):
+                for row, answer in zip(mine, errors or next(talk), strict=True):
                     answers[row] = answer
             kinds = {type(answers[row]) for row in rows}
             # A node is away, a replica has taken over, or the slot was given to another node.
@@ -250,23 +250,29 @@ class Server:
                 break
         return answers
 
-    def _pipelined(self, asked: tuple[redis.Redis, Sequence[Command]]) -> list[Any]:
-        """Send commands to one server; return the answers, or errors."""
-        client, commands = asked
-        # A pipeline of the client library takes longer, for what it looks for and what it measures of itself.
+    def _talk(self, client: redis.Redis, commands: Sequence[Command]) -> Iterator[list[Any]]:
+        """Send commands to one server and yield once they are on their way; yield the answers, or errors."""
+        pool = client.connection_pool
+        # The library's pipelines and its pool take longer, for what they look for and measure of themselves.
         try:
-            connection: Any = client.connection_pool.get_connection()
+            connection, used = self._held.pop(client, (None, 0.0))
+            if connection is None or used + HELD_SECONDS < time.monotonic():
+                if connection:
+                    pool.release(connection)
+                connection = pool.get_connection()
             try:
                 packed = map(pack_command, commands)  # type: ignore[arg-type]  # its stub has tuples of one
                 connection.send_packed_command([b"".join(packed)])
-                return [_answer(client, connection, command) for command in commands]
+                yield []
+                answers = [_answer(client, connection, command) for command in commands]
             except BaseException:
                 connection.disconnect()
+                pool.release(connection)
                 raise
-            finally:
-                client.connection_pool.release(connection)
+            self._held[client] = connection, time.monotonic()
+            yield answers
         except ERRORS as error:
-            return [self._failed(error)] * len(commands)
+            yield [self._failed(error)] * len(commands)
 
     def _readable(self, answer: Any) -> Any:
         """Return an *answer* in which errors are an `IndexUnavailable` each."""
