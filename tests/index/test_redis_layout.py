@@ -19,7 +19,7 @@ pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scr
 
 from scrapy_neardup.index.redis import Address, RedisIndex
 from scrapy_neardup.index.redis.index import CAP, find_problems
-from scrapy_neardup.index.redis.layout import NEAR_BYTES, Generation
+from scrapy_neardup.index.redis.layout import FIRST_MORE, NEAR_BYTES, Generation
 
 if TYPE_CHECKING:
     from scrapy_neardup.index.protocol import Found
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FIRST = 1 << 20
+FIRST = 1 << 24
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_documents_of_two_generations_are_one_index(address: Address, parts: int
         if parts == 1:
             assert numbers == list(range(end - 5, end + 7))
         first, second = one.store.generations
-        assert first == Generation(end - FIRST, 2)
+        assert first == Generation(end - FIRST, FIRST_MORE)
         assert (second.start > end) == (parts > 1)
         assert [number >= second.start for number in numbers].count(False) in range(1, 8)
         expected = [f"u{number}" for number in range(12)]

@@ -339,7 +339,8 @@ def on_server(seed: int, server: Any) -> list[int]:
 
         def each(self, commands: Any) -> Any:
             race.scheduler.point()
-            fails = race.loses and "EVALSHA" in {each[0] for _, each in commands} and not race.scheduler.over
+            writes = any(it[0] in ("EVALSHA", "ZADD") for _, it in commands)
+            fails = writes and race.loses and not race.scheduler.over
             if fails and race.dice.random() < LOST:
                 return [redis.ConnectionError("it is not done")] * len(commands)
             answered = zip(commands, super()._execute(commands), strict=True)
@@ -357,8 +358,8 @@ def on_server(seed: int, server: Any) -> list[int]:
             for (_, step, _, given), answer in zip(calls, answers, strict=True):
                 if step == "file" and given[6] == 0:
                     ends[answer] = given[1] / 1000
-                elif step in ("renew", "confirm") and answer == 1:
-                    number, end = (given[1], given[0] / 1000) if step == "renew" else (given[0], math.inf)
+                elif step in ("ZADD", "confirm") and answer == (step == "confirm"):
+                    number, end = (given[2], given[1] / 1000) if step == "ZADD" else (given[0], math.inf)
                     ends[number] = end if race.scheduler.now < ends.get(number, 0) else 0
             return answers
 

@@ -222,10 +222,13 @@ class RedisIndex:
         return Matches.gather(matches), Stored.concatenate(stored)
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
-        numbers: list[int] = []
+        store, numbers, parts = self.store, list[int](), len(self.store.prefixes)
         for start in range(0, len(documents.urls), BATCH):
             rows = range(len(documents.urls))[start : start + BATCH]
-            numbers += self.store.file([documents.take(slice(row, row + 1)) for row in rows])
+            ones = (documents.take(slice(row, row + 1)) for row in rows)
+            # So that numbers go up from one to the next, whatever their part.
+            last = max(map(int, store.ask(store.everywhere("GET", b"n"))))
+            numbers += store.run(*(store.filing(one, after=last + at * parts) for at, one in enumerate(ones)))
         return np.array(numbers, np.int64)
 
     def discard(self, documents: Sequence[int]) -> None:

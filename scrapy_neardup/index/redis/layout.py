@@ -6,7 +6,8 @@ numbers, one for each document filed in it; a key of a server takes 100 bytes be
 by few bits of a key. The crawler compares the entries.
 
 So that no bucket grows with the index, documents that follow one another are a generation, with buckets of
-its own: the first 1,048,576, then some 16 times as many, and so on, with names of 4 bits more each.
+its own: the first 16,777,216, then some 16 times as many, and so on, with names of 4 bits more each. What a
+lookup takes is the number of buckets rather than their size, and so the number of generations.
 
 An index may have several parts, each in another slot of a cluster. A part has some tables of fingerprints
 as a whole, so that all who may meet in one come by the same part; of the keys that have to be equal a range
@@ -41,9 +42,9 @@ from scrapy_neardup.index.tables import NO_KEY
 VERSION = 3
 #: Documents of a group.
 GROUP = 128
-#: Bits of a permuted key that name its bucket in a generation of 262,144 documents, and bits of a hash of a
-#: key that has to be equal; and how many more the first generation has.
-NEAR_BITS, EQUAL_BITS, FIRST_MORE = 14, 15, 2
+#: Bits of a permuted key that name its bucket in the smallest generation, bits of a hash of a key that has to
+#: be equal; how many documents that would have; and how many bits more the first generation has.
+NEAR_BITS, EQUAL_BITS, SMALLEST, FIRST_MORE = 14, 15, 1 << 20, 4
 #: Bytes of an entry: the last 7 of a fingerprint's permuted key, or 2 of a hash, and 4 of the number.
 NEAR_BYTES, EQUAL_BYTES = 11, 6
 #: Bits of a permuted key that an entry has.

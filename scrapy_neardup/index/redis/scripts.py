@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from hashlib import sha1
 from typing import NamedTuple
 
-from .layout import GONE
+from .layout import FIRST_MORE, GONE, SMALLEST
 
 
 class Call(NamedTuple):
-    """One step of the script in a part of the index, or a command, in capitals, that only reads there."""
+    """One step of the script in a part of the index, or a command, in capitals, that files nothing there."""
 
     part: int
     step: str
@@ -21,7 +21,7 @@ class Call(NamedTuple):
     arguments: Sequence[bytes | str | int] = ()
 
     @property
-    def reads(self) -> bool:
+    def is_command(self) -> bool:
         return self.step.isupper()
 
 
@@ -74,10 +74,11 @@ local function expire(before)
   call('MSET', prefix .. 'o', text(first), prefix .. 'g', known)
 end
 
--- Begin a generation: what this part files from now on is of it.
-local function begin(start, more, last)
-  call('MSET', prefix .. 'n', text(math.max(start - 1, last)),
-    prefix .. 'g', call('GET', prefix .. 'g') .. ' ' .. text(start) .. ':' .. more)
+-- Begin a generation after those that are 'known': what this part files from now on is of it.
+local function begin(known, start, more, last)
+  known = known .. ' ' .. text(start) .. ':' .. more
+  call('MSET', prefix .. 'n', text(math.max(start - 1, last)), prefix .. 'g', known)
+  return known
 end
 
 -- Begin another generation after a number if the last of those that are 'known' has as many documents as its
@@ -85,12 +86,12 @@ end
 -- may have given higher ones already.
 local function grow(known, number, count)
   local start, more = string.match(known, '(%d+):(%d+)$')
-  local filed, most = (number + 1 - start) * 2 / (parts + 1), math.max(262144, 2 * count * parts)
+  local filed, most = (number + 1 - start) * 2 / (parts + 1), math.max(SMALLEST / 4, 2 * count * parts)
   -- Of a number the last 32 bits are kept.
-  if filed < math.min(262144 * 2 ^ more, most) and number - start < 2 ^ 31 then return end
-  more = 2
-  while 262144 * 2 ^ more <= count * parts do more = more + 4 end
-  begin(number + 1 + 65536 * math.min(parts - 1, 1), more, number)
+  if filed < math.min(SMALLEST * 2 ^ more, most) and number - start < 2 ^ 31 then return end
+  more = FIRST_MORE
+  while SMALLEST * 2 ^ more <= count * parts do more = more + 4 end
+  begin(known, number + 1 + 65536 * math.min(parts - 1, 1), more, number)
 end
 
 -- File a document unless others that it may have met were filed since it was looked up. Arguments: its
@@ -99,21 +100,21 @@ end
 -- the last 4 bytes of each of the first buckets of the keys, in which it was looked up, and of which those
 -- without any come last; how many these buckets are; the generation that it is filed in, which the part
 -- begins if it is behind; for each bucket an entry but for its number, empty if it is not filed there.
--- Returns its number, or 0 if there are others, or another generation has begun.
+-- Returns its number, or 0 if there are others, or another generation has begun since.
 function step.file(key, keys, at)
   local value, ends, now, window, known, since = unpack(ARGV, at + 1, at + 6)
   local number, after, lasts, looked, start, more = unpack(ARGV, at + 7, at + 12)
   local state = call('MGET', prefix .. 'n', prefix .. 'g', prefix .. 'w', prefix .. 'count')
   local last = tonumber(state[1])
-  if state[2] ~= known then
-    local begun = tonumber(string.match(state[2], '(%d+):%d+$'))
-    if begun < tonumber(start) then begin(tonumber(start), more, last) end
-    return 0
-  end
-  if last < tonumber(since) then return 0 end  -- a replica has taken over, and may have others instead
+  -- A clock that was further is that of a server whose replica has taken over, and may have others instead.
+  if state[2] ~= known or last < tonumber(since) then return 0 end
   for each = 1, last > tonumber(since) and tonumber(looked) or 0 do
     local newest = call('GETRANGE', KEYS[key + each], -4, -1)
     if newest ~= string.sub(lasts, 4 * each - 3, 4 * each) then return 0 end
+  end
+  start = tonumber(start)
+  if tonumber(string.match(known, '(%d+):%d+$')) < start then
+    known, last = begin(known, start, more, last), math.max(start - 1, last)
   end
   local gives, count = number == '0', tonumber(state[4] or 0)
   number = tonumber(number)
@@ -164,9 +165,6 @@ function step.confirm(key, keys, at)
   if other ~= '' then call('LSET', group, slot, other) end
 end
 
--- Have a lease last longer.
-function step.renew(key, keys, at) call('ZADD', prefix .. 'p', 'XX', unpack(ARGV, at + 1, at + 2)) end
-
 -- Take the entries of a document out of the buckets, which are the keys.
 function step.take_out(key, keys, at)
   for each = 1, keys do
@@ -209,5 +207,5 @@ return answers
 """
 
 #: The script, and the name under which a server keeps it.
-SCRIPT = f"local GONE = '{GONE.decode()}'{_STEPS}"
+SCRIPT = f"local GONE, SMALLEST, FIRST_MORE = '{GONE.decode()}', {SMALLEST}, {FIRST_MORE}{_STEPS}"
 DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()

@@ -115,9 +115,8 @@ class Store:
         self.layout = Layout(header, prefixes)
         self._window = round(window * 1000)
         self._lock = threading.Lock()
-        #: What threads ask for, and what the one asks for that makes calls: it has the turn.
+        #: What threads ask for. The first of them makes the calls: it has the turn.
         self._waiting: list[Asked] = []
-        self._turn: Asked | None = None
         #: What was confirmed or released and is not yet written.
         self.settled: list[Write] = []
         #: Milliseconds that the server's clock is ahead of `time.monotonic`.
@@ -163,18 +162,16 @@ class Store:
         try:
             with self._lock:
                 self._waiting.append(mine)
-                self._turn = self._turn or mine
-            if self._turn is not mine:
+                first = self._waiting[0]
+            if first is not mine:
                 mine.told.wait()
             if not mine.answers:
                 self._ask_for_all()
         finally:
             with self._lock:
                 self._waiting = [each for each in self._waiting if not each.answers and each is not mine]
-                if self._turn is mine:
-                    self._turn = next(iter(self._waiting), None)
-                    if self._turn:
-                        self._turn.told.set()
+                for first in self._waiting[:1]:
+                    first.told.set()
         return mine.answers
 
     def _ask_for_all(self) -> None:
@@ -188,8 +185,10 @@ class Store:
         ):
             failure = self._round(())[1]
         answers = iter(self._round(calls)[0] if calls else [])
+        with self._lock:  # who has none by then asks
+            for each in every:
+                each.answers.extend(islice(answers, len(each.calls)) if each.calls else [failure])
         for each in every:
-            each.answers.extend(islice(answers, len(each.calls)) if each.calls else [failure])
             each.told.set()
 
     def settle(self, *writes: Write) -> None:
@@ -228,7 +227,7 @@ class Store:
         the error of a write that is made again later.
         """
         writes = self.settled
-        if calls and all(call.reads for call in calls) and all(write.number for write in self.settled):
+        if calls and all(call.is_command for call in calls) and all(write.number for write in self.settled):
             writes = []
         every = [*(call for write in writes for call in write.calls), *calls]
         try:
@@ -251,11 +250,11 @@ class Store:
 
         Raises `IndexGone`.
         """
-        asks = any(call.reads for call in calls)
+        asks = any(call.is_command for call in calls)
         sent: list[Addressed] = [(self.prefixes[0], ("TIME",))] if asks else []
         kinds: dict[tuple[int, bool], list[int]] = {}
         for row, call in enumerate(calls):
-            kinds.setdefault((call.part, call.reads), []).append(row)
+            kinds.setdefault((call.part, call.is_command), []).append(row)
         runs = [
             (part, rows[start : start + STEPS])
             for (part, _), rows in sorted(kinds.items())
@@ -263,7 +262,7 @@ class Store:
         ]
         for part, rows in runs:
             prefix, some = self.prefixes[part], [calls[row] for row in rows]
-            if some[0].reads:
+            if some[0].is_command:
                 sent.append((prefix, ("GET", prefix + b"id")))
                 sent += [(prefix, (call.step, *call.keys, *call.arguments)) for call in some]
             else:
@@ -276,7 +275,7 @@ class Store:
         gone: dict[int, list[int]] = {}
         for part, rows in runs:
             made = first = next(got)
-            if calls[rows[0]].reads:
+            if calls[rows[0]].is_command:
                 made = [*islice(got, len(rows))]
                 if isinstance(first, bytes | None) and first != self.header.uuid.encode():
                     shown = self.server.address.shown
@@ -353,10 +352,8 @@ class Store:
             entries = dict.fromkeys(seen.buckets, b"") | {place.bucket: place.entry for place in own}
             # Two keys may have one bucket.
             more = [place for place in own if entries[place.bucket] != place.entry]
-            # A part that has not begun this generation does so, and refuses.
-            known = seen.generations if parsed((seen.generations,))[-1] == generation else b""
-            arguments: list[bytes | str | int] = [value, ends, now, self._window, known, seen.clock]
-            arguments += [number, after, b"".join(seen.buckets.values()), len(seen.buckets), *generation]
+            arguments: list[bytes | str | int] = [value, ends, now, self._window, *seen[:2], number, after]
+            arguments += [b"".join(seen.buckets.values()), len(seen.buckets), *generation]
             arguments += [*entries.values(), *(place.entry for place in more)]
             return Call(part, "file", [*entries, *(place.bucket for place in more)], arguments)
 
@@ -377,13 +374,6 @@ class Store:
             self.learn((yield self.everywhere("GET", b"g")))
             number = yield from self.filing(document, after=after)
         return number
-
-    def file(self, documents: Sequence[Documents]) -> list[int]:
-        """File some documents, one row each, at once; return their numbers."""
-        parts = len(self.prefixes)
-        # So that numbers go up from one to the next, whatever their part.
-        last = max(map(int, self.ask(self.everywhere("GET", b"n")))) if parts > 1 else 0
-        return self.run(*(self.filing(each, after=last + row * parts) for row, each in enumerate(documents)))
 
     def confirmation(self, number: int, document: Documents) -> Write:
         """Return the write that keeps a pending *document*, one row with its note."""
@@ -440,7 +430,10 @@ class Store:
     def renew(self, numbers: Sequence[int], seconds: float) -> list[Any]:
         """Have the leases of pending documents end so many *seconds* from now; return an answer to each."""
         ends = self.now() + round(seconds * 1000)
-        return self.ask([Call(it % len(self.prefixes), "renew", [], (ends, it)) for it in numbers])
+        places = [(it, self.layout.place(it)[0]) for it in numbers]
+        return self.ask(
+            [Call(part, "ZADD", [self.prefixes[part] + b"p"], ("XX", ends, it)) for it, part in places]
+        )
 
     def leases(self, numbers: Sequence[int]) -> list[Lease]:
         """Return the lease of each of the documents *numbers*; that of one that is kept says so."""
