@@ -1,7 +1,5 @@
 """What a crawl counts: walls by sites and names, and by titles what a site shows on every page."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -150,16 +148,6 @@ def test_pages_in_numbers_keep_few_of_another_site_s_out(
             page = MainText(f"{text(number, own)}\n{terms}", title=text(1000 + number, 4))
             most -= detector.add(page, f"{SHOP}{number}").is_duplicate
     assert most >= 0
-
-
-def test_what_pages_of_one_template_share_without_urls_is_boilerplate_too() -> None:
-    kinds = []
-    with Detector.open() as detector:
-        for number, site in enumerate([7, 8, 8, 8, 8]):
-            page = MainText(f"{text(0, 300)}\n{text(1000 + number, 40)}", title=text(2000 + number, 4))
-            signature = replace(detector.fingerprinter.signature(page), site=site)
-            kinds.append(detector.add(signature, f"{number}").kind)
-    assert kinds == ["unique", *["near"] * TITLES, *["boilerplate"] * 2]
 
 
 def test_a_site_that_prints_many_stories_of_another_repeats_each() -> None:

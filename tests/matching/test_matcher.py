@@ -174,10 +174,9 @@ def test_one_pair_is_judged_as_among_many() -> None:
             judged(records[row, ...], records[others], *about),
             judged(records[np.full(8, row)], records[others], *about),
         )
-        more = judged(records[row, ...], records[others.repeat(2)], *(each.repeat(2) for each in about))
-        for one, other, twice in zip(few, many, more, strict=True):
+        for one, other in zip(few, many, strict=True):
             assert one.dtype == other.dtype
-            assert one.tolist() == other.tolist() == twice[::2].tolist()
+            assert one.tolist() == other.tolist()
 
 
 def one_by_one(judge: PairJudge, urls: list[str]) -> list[tuple[str, str | None]]:

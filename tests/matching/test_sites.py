@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup import Detector
 from scrapy_neardup.fingerprint import MainText, Signature
+from scrapy_neardup.matching.counters import TITLES
 from scrapy_neardup.matching.sites import TOLD, UNKNOWN, host_of, is_domain, site_key, split_url
 
 
@@ -94,6 +95,9 @@ def test_pages_without_a_url_tell_that_they_are_of_one_site_and_nothing_else() -
         # Items of pages that may be of one site are compared as if they were.
         (repeated,) = (detector.check(page(other, 6), "b").repeats or list)()
         assert repeated.one_site
+        # What pages of one template share with others under several titles is boilerplate.
+        kinds = [detector.add(page(f"title{n} about{n}", 6), f"c{n}").kind for n in range(TITLES + 2)]
+        assert kinds == [*["near"] * TITLES, *["boilerplate"] * 2]
         # A page that says so of itself cannot have another one dropped for a text that it hides.
         detector.add(page("Harbour", 5, hidden=True), "hides", scope="h")
         assert detector.check(page("Harbour", 5), "b", scope="h").kind == "unique"
