@@ -36,17 +36,17 @@ def connected(edges: DataFrame, space: Workspace) -> DataFrame:
     """
     least = F.min("b").over(Window.partitionBy("a"))
     stars, before, number = edges.select("a", "b"), None, 0
+    state = "struct(count(*), sum(cast(xxhash64(a, b) as decimal(38))))"
     while True:
         both = stars.unionByName(stars.selectExpr("b a", "a b")).withColumn("least", least)
         large = both.where("b > a").selectExpr("b a", "least(least, a) b").distinct()
         smaller = large.selectExpr("greatest(a, b) a", "least(a, b) b").withColumn("least", least)
         others = smaller.where("b <> least").selectExpr("b a", "least b")
         found = smaller.selectExpr("a", "least b").unionByName(others).distinct()
-        stars, number = space.keep(found, f"work/stars{number}"), number + 1
-        state = stars.selectExpr("count(*)", "coalesce(sum(cast(xxhash64(a, b) as decimal(38))), 0)").first()
-        if state == before:
+        stars, number = space.keep(found, f"work/stars{number}", stars=state), number + 1
+        if space.counted["stars"] == before:
             break
-        before = state
+        before = space.counted["stars"]
     leaves = stars.selectExpr("a row", "b component")
     return space.keep(
         leaves.unionByName(stars.selectExpr("b row", "b component").distinct()), "work/components"

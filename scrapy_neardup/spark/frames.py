@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.crawl import Crawl
@@ -75,14 +76,9 @@ def numbers(table: pa.Table | pa.RecordBatch, name: str) -> NDArray[Any]:
 
 
 def texts(table: pa.Table | pa.RecordBatch, name: str) -> list[Any]:
-    """Return a column as Python has it. Equal texts are one object: groups share titles."""
-    column = table.column(name)
-    column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if not pa.types.is_string(column.type):
-        return column.to_pylist()  # type: ignore[no-any-return]
-    encoded = column.dictionary_encode()
-    values = [*encoded.dictionary.to_pylist(), None]
-    return [values[place] for place in encoded.indices.fill_null(-1).to_pylist()]
+    """Return a column as Python has it."""
+    found: list[Any] = table.column(name).to_pylist()
+    return found
 
 
 def keys_of(table: pa.Table | pa.RecordBatch, header: Header) -> NDArray[np.uint64]:
@@ -145,18 +141,32 @@ class Workspace:
         self.folder = folder.rstrip("/")
         #: Whether the pages are so few that one task compares them.
         self.alone = False
+        #: What was counted of what was kept.
+        self.counted: dict[str, Any] = {}
 
     def path(self, name: str) -> str:
         """Return the path of what is kept under a name."""
         return f"{self.folder}/{name}"
 
-    def keep(self, frame: DataFrame, name: str) -> DataFrame:
-        """Write *frame* as Parquet in place of what is there; return what is read from it."""
+    def keep(self, frame: DataFrame, name: str, **counts: str) -> DataFrame:
+        """Write *frame* as Parquet in place of what is there; return what is read from it.
+
+        *counts*, expressions of Spark's that aggregate rows, are found on the way.
+        """
+        if counts:
+            seen = Observation()
+            frame = frame.observe(seen, *(F.expr(what).alias(each) for each, what in counts.items()))
         # Texts, keys and records hardly ever repeat: a dictionary of them is made only to be given up.
         binary = [column for column, kind in frame.dtypes if kind == "binary"]
         writer = frame.write.options(**{f"parquet.enable.dictionary#{column}": "false" for column in binary})
         writer.mode("overwrite").option("parquet.block.size", ROW_GROUP).parquet(self.path(name))
+        if counts:
+            self.counted |= seen.get
         return self.spark.read.schema(frame.schema).parquet(self.path(name))
+
+    def again(self, frame: DataFrame, name: str) -> DataFrame:
+        """Return *frame* for several steps: kept, unless the pages are few, of which one step needs it."""
+        return frame.repartition(1) if self.alone else self.keep(frame, name)
 
     def numbered(self, frame: DataFrame, by: Sequence[str], name: str) -> DataFrame:
         """Return *frame* with a ``row``, int64 that ascend in the order *by*, with gaps; kept if many."""
@@ -166,10 +176,6 @@ class Workspace:
     def ordered(self, frame: DataFrame, *by: str) -> DataFrame:
         """Return *frame* in the order *by*, part after part."""
         return (frame.coalesce(1) if self.alone else frame.repartitionByRange(*by)).sortWithinPartitions(*by)
-
-    def of_few(self, frame: DataFrame) -> DataFrame:
-        """Return numbers of pages to join with: few go to where the others are, not these to them."""
-        return F.broadcast(frame) if self.alone else frame
 
     def exists(self, name: str) -> bool:
         """Tell whether something is kept under a name."""
@@ -192,7 +198,8 @@ class Workspace:
         place, system = self._locate(path)
         if not system.exists(place):
             raise ConfigurationError(f"There is no {path}: name the folder of an audit on Spark.")
-        return "\n".join(row[0] for row in self.spark.read.text(path).collect())
+        with closing(system.open(place)) as stream:
+            return bytes(stream.readAllBytes()).decode()
 
     def _locate(self, name: str) -> tuple[Any, Any]:
         jvm: Any = self.spark._jvm

@@ -6,6 +6,7 @@ Rules that look at the pages of a site have these in one task, without their tex
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +28,7 @@ from scrapy_neardup.matching.records import DIGEST, entries
 from .frames import batch_of, column_names, in_groups, keys_of, mapped, numbers, records_of, texts, unsigned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -146,6 +147,7 @@ class _Rows:
     def __init__(self, header: Header) -> None:
         self._header = header
         self._rows: list[dict[str, Any]] = []
+        self._revisits = Counter[str]()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -155,7 +157,7 @@ class _Rows:
 
     def add(self, row: Row) -> None:
         if row["refers_digest"] or row["refers_url"]:
-            self.add_skipped({"revisit": 1})
+            self._revisits["revisit"] += 1
             return
         row = {name: escaped(value) if isinstance(value, str) else value for name, value in row.items()}
         if "headline" in row:
@@ -166,8 +168,8 @@ class _Rows:
         row = {"source": origin.path, "place": origin.place, "reason": reason}
         self._rows.append({name: escaped(text) for name, text in row.items()} | {"kind": "problem"})
 
-    def add_skipped(self, counts: Mapping[str, int]) -> None:
-        for reason, count in counts.items():
+    def add_skipped(self, counts: Counter[str]) -> None:
+        for reason, count in (counts + self._revisits).items():
             self._rows.append({"kind": "skipped", "reason": reason, "count": count})
 
     def take(self) -> pa.RecordBatch:
@@ -237,6 +239,11 @@ _KEPT = (
 _ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record", "note")
 #: Which of what was signed are pages.
 PAGE = "kind = 'page' and (reason is null or reason = 'no_text')"
+#: What is counted of what was signed.
+READ = {
+    "pages": f"count_if({PAGE})", "problems": f"count_if(kind <> 'skipped' and not ({PAGE}))",
+    "skipped": "collect_list(if(kind = 'skipped', struct(reason, count), null))",
+}  # fmt: skip
 
 
 #: A page as it is compared, and besides what is shown of it.
@@ -263,11 +270,10 @@ def named(signed: DataFrame, count: int, space: Workspace, settings: AuditOption
     is_changed = "instead is not null or left_out is not null"
     same = by_site.where(f"not ({is_changed})").drop(*column_names(_CHANGES))
     changed = by_site.where(is_changed)
-    ids = space.of_few(changed.select("id"))
     read = signed.where("text is not null").select("id", "text")
-    needed = read.join(ids, "id", "left_semi")  # most texts are not sent around
+    needed = read.join(changed.select("id"), "id", "left_semi")  # most texts are not sent around
     signed_anew = mapped(changed.join(needed, "id"), sign_rest, f"{COMPARED}, {SHOWN}", settings)
-    return same.unionByName(space.keep(signed_anew, "work/changed"))
+    return same.unionByName(space.again(signed_anew, "work/changed"))
 
 
 def name_rows(table: pa.Table) -> pa.RecordBatch:

@@ -60,7 +60,8 @@ def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> Da
 
     alone = F.col("fit") & (F.col("row") == least("note", "fingerprint", "site"))
     found = described.withColumns({"first": least(), "again": least("note"), "alone": alone})
-    return space.keep(found.withColumn("own", F.when(F.col("alone"), F.col("own"))), "work/firsts")
+    found = found.withColumn("own", F.when(F.col("alone"), F.col("own")))
+    return space.keep(found, "work/firsts", alone="count_if(alone)")
 
 
 def text_of(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
@@ -80,14 +81,17 @@ def text_of(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     return batch_of(columns, TEXT)
 
 
-def candidates(found: DataFrame, count: int, settings: AuditOptions) -> DataFrame:
+def candidates(found: DataFrame, count: int, space: Workspace, settings: AuditOptions) -> DataFrame:
     """Return pairs of pages that stand alone, as *found* by `firsts`: each once, the lower row first."""
     scheme = settings.loaded_scheme
     alone = found.where("alone").select("row", "fingerprint", "own")
     keys = mapped(alone, keys_held, "kind int, key long, row long", scheme)
     pairs = in_groups(keys, ["kind", "key"], count, pairs_of_keys, PAIR, scheme)
     if scheme.simhash and scheme.distance:
-        layout, entry = layout_for(alone, scheme.distance), "name int, prefix long, key long, row long"
+        sample = alone.select("fingerprint").limit(_SAMPLE).collect()  # they are in groups by a hash
+        values = np.unique(unsigned(np.array([row[0] for row in sample], np.int64)))
+        layout = choose_layout(values, scheme.distance, space.counted["alone"], _ENTRY)
+        entry = "name int, prefix long, key long, row long"
         filed = mapped(alone.select("row", "fingerprint"), permuted, entry, layout)
         given = (near_pairs_of_tables, PAIR, layout, scheme.distance)
         pairs = pairs.unionByName(in_groups(filed, ["name", "prefix"], count, *given))
@@ -117,13 +121,6 @@ def pairs_of_keys(table: pa.Table, scheme: Scheme) -> pa.RecordBatch:
         own = kinds == kind
         found += [rows[pairs.T] for pairs in equal_keys(keys[own], places[own], most)]
     return _pairs(found)
-
-
-def layout_for(pages: DataFrame, distance: int) -> PermutedTables:
-    """Choose the tables for the fingerprints of *pages*, by how many they are and a sample of them."""
-    sample = pages.select("fingerprint").limit(_SAMPLE).collect()  # they are in groups by a hash
-    found = np.array([row[0] for row in sample], np.int64)
-    return choose_layout(np.unique(unsigned(found)), distance, pages.count(), _ENTRY)
 
 
 def permuted(batch: pa.RecordBatch, layout: PermutedTables) -> pa.RecordBatch:
@@ -166,8 +163,8 @@ def _pairs(found: Iterable[Rows]) -> pa.RecordBatch:
 
 
 JUDGED = "a long, b long, kind string, distance int, similarity float, containment float"
-#: The kinds of pairs of which one page repeats the other.
-REPEATS = "kind in ('exact', 'part', 'near')"
+#: The kinds of pairs, and of those of which one page repeats the other.
+PAIRED, REPEATS = ("exact", "near", "part", "template"), "kind in ('exact', 'part', 'near')"
 _SIDE = column_names(COMPARED)
 
 
@@ -185,7 +182,13 @@ def judged(
         sides = documents.selectExpr(*(f"{name} {name}_{side}" for name in _SIDE))
         pairs = pairs.join(sides, pairs[side] == sides[f"row_{side}"])
     every = space.keep(mapped(pairs, judge_pairs, JUDGED, settings), "work/judged")
-    return _listed(every, space)
+    # Of a page's template the closest ones.
+    template = every.where("kind = 'template'")
+    sides = template.selectExpr("a", "b", "similarity", "stack(2, a, b, b, a) as (page, other)")
+    by = Window.partitionBy("page").orderBy(F.desc("similarity"), "other")
+    wanted = sides.withColumn("place", F.row_number().over(by)).where(f"place <= {SIBLINGS}")
+    kept = template.join(wanted.select("a", "b").distinct(), ["a", "b"], "left_semi")
+    return space.keep(every.where(REPEATS).unionByName(kept), "work/pairs")
 
 
 def judge_pairs(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
@@ -203,13 +206,3 @@ def judge_pairs(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch
     columns = {name: table[name] for name in ("distance", "similarity", "containment")}
     columns |= {name: numbers(pairs, name)[listed] for name in "ab"}
     return batch_of(columns | {"kind": table["kind"].tolist()}, JUDGED)
-
-
-def _listed(every: DataFrame, space: Workspace) -> DataFrame:
-    """Keep of *every* pair the repeats, and the `SIBLINGS` closest of a page's template."""
-    template = every.where("kind = 'template'")
-    sides = template.selectExpr("a", "b", "similarity", "stack(2, a, b, b, a) as (page, other)")
-    by = Window.partitionBy("page").orderBy(F.desc("similarity"), "other")
-    wanted = sides.withColumn("place", F.row_number().over(by)).where(f"place <= {SIBLINGS}")
-    kept = template.join(wanted.select("a", "b").distinct(), ["a", "b"], "left_semi")
-    return space.keep(every.where(REPEATS).unionByName(kept), "work/pairs")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -29,12 +28,12 @@ from scrapy_neardup.matching.records import filed_url, header_for
 
 from . import clusters
 from .clusters import LED, SHOWN, TOGETHER, clustered, compare, connected, ranked
-from .frames import Workspace, batch_of, column_names, in_groups, keys_of, mapped, records_of, texts
-from .pages import PAGE, SIGNED, find_paths, named, read_frame, read_paths
-from .pairs import REPEATS, candidates, firsts, judged
+from .frames import Workspace, batch_of, column_names, in_groups, keys_of, mapped, numbers, records_of, texts
+from .pages import READ, SIGNED, find_paths, named, read_frame, read_paths
+from .pairs import PAIRED, REPEATS, candidates, firsts, judged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -52,6 +51,18 @@ _BRIEF = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+#: What is counted of each table as it is written.
+_SUMS = {
+    "pages": {name: f"count_if(verdict = '{name}')" for name in VERDICTS}
+    | {name: f"count_if(verdict in ('exact', 'near') and handled = '{name}')" for name in HANDLED}
+    | {"to_fix": "count_if(verdict in ('exact', 'near') and handled is null)"},
+    "clusters": {
+        "clusters": "count(*)",
+        "largest": f"collect_list(if(cluster < {LARGEST}, struct(cluster, size, canonical), null))",
+    },
+    "pairs": {f"{kind} pairs": f"count_if(kind = '{kind}')" for kind in PAIRED},
 }
 
 
@@ -78,14 +89,14 @@ def write_tables(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None
         "pairs": (pairs, "row", ["url1", "url2", "kind", "distance", "similarity", "containment"]),
     }
     for name, (table, by, columns) in tables.items():
-        space.keep(space.ordered(table, by).select(*columns), f"{name}.parquet")
+        space.keep(space.ordered(table, by).select(*columns), f"{name}.parquet", **_SUMS[name])
 
 
 def write_dropped(grouped: DataFrame, signed: DataFrame, space: Workspace) -> None:
     """Write what can be dropped, a name a line: `output.files.dropped` says what that is."""
     series = grouped.where("drop and series and verdict <> 'exact'")
     sides = series.selectExpr("row", "explode(array(id, kept)) id")
-    stored = signed.where("text is not null").select("id", "text").join(space.of_few(sides), "id")
+    stored = signed.where("text is not null").select("id", "text").join(sides, "id")
     said = mapped(stored, numbers_said, "row long, said string")
     others = said.groupBy("row").agg(F.expr("min(said) <> max(said) other")).where("other")
     pages = grouped.select("row", "name", "drop").join(others, "row", "left")
@@ -100,46 +111,22 @@ def numbers_said(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch_of({"row": batch.column("row"), "said": said}, "row long, said string")
 
 
-def count_read(signed: DataFrame) -> tuple[int, int, dict[str, int]]:
-    """Return how many pages were *signed*, how many could not be, and by reason what is no page."""
-    what = (f"{PAGE} page", "if(kind = 'skipped', reason, null) reason", "coalesce(count, 1) count")
-    counts = signed.selectExpr(*what).groupBy("page", "reason").agg(F.sum("count")).collect()
-    found = {(page, reason): count for page, reason, count in counts}
-    pages, problems = found.pop((True, None), 0), found.pop((False, None), 0)
-    return pages, problems, {reason: count for (_, reason), count in sorted(found.items())}
-
-
-def summarise(
-    grouped: DataFrame, pairs: DataFrame, problems: int, skipped: dict[str, int], settings: AuditOptions
-) -> dict[str, Any]:
-    """Return the counts of ``summary.json``, and the largest clusters."""
-    each = grouped.select("verdict", "handled", "size")
-    each = each.unionByName(pairs.select("kind"), allowMissingColumns=True)
-    counts = each.groupBy("kind", "verdict", "handled").agg(F.count("*"), F.count("size"))
-    verdicts, handled, kinds, clusters = Counter[str](), Counter[str](), dict[str, int](), 0
-    for kind, verdict, how, count, led in counts.orderBy("kind").collect():
-        clusters += led
-        if kind is not None:
-            kinds[kind] = count
-        else:
-            verdicts[verdict] += count
-        if verdict in ("exact", "near"):
-            handled[how or "to_fix"] += count
-    largest = grouped.where("size is not null").orderBy(F.desc("size"), "rank").limit(LARGEST)
+def summarise(counted: Mapping[str, Any], settings: AuditOptions) -> dict[str, Any]:
+    """Return the content of ``summary.json``, by what was *counted*."""
+    skipped = Counter[str]()
+    for reason, count in counted["skipped"]:
+        skipped[reason] += count
     return {
         "version": __version__,
         "settings": settings_of(settings),
-        "pages": verdicts.total(),
-        "verdicts": dict.fromkeys(VERDICTS, 0) | verdicts,
-        "handled": dict.fromkeys([*HANDLED, "to_fix"], 0) | handled,
-        "clusters": clusters,
-        "pairs": kinds,
-        "skipped": skipped,
-        "problems": problems,
-        "largest_clusters": [
-            {"cluster": place, **row.asDict()}
-            for place, row in enumerate(largest.select("size", "canonical").collect())
-        ],
+        "pages": counted["pages"],
+        "verdicts": {name: counted[name] for name in VERDICTS},
+        "handled": {name: counted[name] for name in (*HANDLED, "to_fix")},
+        "clusters": counted["clusters"],
+        "pairs": {kind: count for kind in PAIRED if (count := counted[f"{kind} pairs"])},
+        "skipped": dict(sorted(skipped.items())),
+        "problems": counted["problems"],
+        "largest_clusters": [row.asDict() for row in sorted(counted["largest"])],
     }
 
 
@@ -217,14 +204,16 @@ def make_index(folder: str | os.PathLike[str], where: str) -> int:
     with closing(open_index(where, header)) as index:
         if index.header.seed != header.seed:
             raise ConfigurationError(f"{where} is an index with another seed: name a new one.")
+        # It imports pandas, which takes longer than all else.
+        import pyarrow.dataset
+
         table = pyarrow.dataset.dataset(str(Path(folder, SIGNATURES)), format="parquet")
         columns = ["url", "fetched", "keys", "record"]
         signed = pyarrow.dataset.field("record").is_valid()
         for batch in table.to_batches(columns=columns, filter=signed, batch_size=_ROWS):
             if batch.num_rows:
                 records = records_of(batch, header)
-                fetched = [0 if time is None else int(time) for time in texts(batch, "fetched")]
-                records["time"] = np.clip(fetched, 0, 2**32 - 1)
+                records["time"] = np.clip(np.nan_to_num(numbers(batch, "fetched")), 0, 2**32 - 1)
                 urls = [filed_url(url) for url in texts(batch, "url")]
                 documents = Documents(keys_of(batch, header), records, urls, [b""] * len(urls))
                 fit = records["tokens"] >= max(settings.min_tokens, 1)
@@ -267,7 +256,8 @@ def audit_paths(paths: Sequence[str], out: str, *, master: str | None = None, **
     """
     sources = find_paths(paths)  # a wrong path is said before Spark starts
     spark = start_session(master)
-    return _audit(spark, lambda settings: read_paths(spark, sources, settings), out, **options)
+    # To sign is the work of Python, each text by itself: there is nothing that is worth a plan.
+    return _audit(spark, lambda settings: read_paths(brief(spark, 0), sources, settings), out, **options)
 
 
 def _audit(
@@ -288,12 +278,12 @@ def _audit(
     watch("signing")
     signed = read(settings)
     for folder in earlier:
-        before = spark.read.parquet(f"{folder.rstrip('/')}/{SIGNATURES}").where("kind = 'page'")
-        signed = signed.unionByName(before.select(*signed.columns))
-    signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES)
+        before = spark.read.schema(signed.schema).parquet(f"{folder.rstrip('/')}/{SIGNATURES}")
+        signed = signed.unionByName(before.where("kind = 'page'"))
+    signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES, **READ)
     content = {"settings": asdict(settings), "identity": _identity(settings)}
     space.write_text(SETTINGS, json.dumps(content) + "\n")
-    count, problems, skipped = count_read(signed)
+    count = space.counted["pages"]
     if not count:
         raise ConfigurationError("No pages: name what was crawled.")
     if count <= clusters.ALONE:
@@ -309,7 +299,7 @@ def _audit(
     else:
         watch("candidates")
         alike = firsts(documents, space, settings)
-        pairs = judged(alike, candidates(alike, count, settings), documents, space, settings)
+        pairs = judged(alike, candidates(alike, count, space, settings), documents, space, settings)
         watch("components")
         components = connected(pairs.where(REPEATS), space)
         watch("canonical pages")
@@ -319,7 +309,7 @@ def _audit(
     watch("writing")
     write_tables(found, pairs, space)
     write_dropped(found, signed, space)
-    summary = summarise(found, pairs, problems, skipped, settings)
+    summary = summarise(space.counted, settings)
     space.write_text(SUMMARY, json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     space.remove("work")
     return SparkAudit(spark, space.folder, summary)
