@@ -256,8 +256,7 @@ def audit_paths(paths: Sequence[str], out: str, *, master: str | None = None, **
     """
     sources = find_paths(paths)  # a wrong path is said before Spark starts
     spark = start_session(master)
-    # To sign is the work of Python, each text by itself: there is nothing that is worth a plan.
-    return _audit(spark, lambda settings: read_paths(brief(spark, 0), sources, settings), out, **options)
+    return _audit(spark, lambda settings: read_paths(spark, sources, settings), out, **options)
 
 
 def _audit(
