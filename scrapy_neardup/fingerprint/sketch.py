@@ -70,7 +70,9 @@ def _borrow(minima: NDArray[np.uint64]) -> None:
     minima[empty] = minima.take(start + firsts.take(start // BINS)) >> _BIT.take(bins)
 
 
-def similarity(sketches: Any, shingles: Any, other_sketches: Any, other_shingles: Any) -> tuple[Any, ...]:
+def similarity(
+    sketches: NDArray[np.uint8], shingles: Any, other_sketches: NDArray[np.uint8], other_shingles: Any
+) -> tuple[NDArray[np.float32], ...]:
     """Estimate Jaccard similarity and containment of the shingle sets, pair by pair; float32[n] each.
 
     Sketches are uint8[n, 96], counts of shingles int[n]; a single text on either side is uint8[96] and an

@@ -58,8 +58,6 @@ class Others(NamedTuple):
 
 def pack(hashes: Hashes, most: int) -> list[bytes]:
     """Pack the upper 16 bits of the greatest of the *hashes* of each text, *most* of them."""
-    if not len(hashes.values):  # as of most titles
-        return [bytes(2 * most)] * (len(hashes.bounds) - 1)
     values = (hashes.values >> _SHORT).tolist()
     kept = [sorted({*values[start:stop]})[: -most - 1 : -1] for start, stop in pairwise(hashes.bounds)]
     return [struct.pack(f"<{len(each)}H", *each).ljust(2 * most, b"\0") for each in kept]

@@ -19,7 +19,7 @@ from scrapy_neardup.options import DetectionOptions
 from scrapy_neardup.verdict import Kind
 
 from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL, shingles_a_token
-from .rules import LEAST_CONTAINED, TOKENS_A_VALUE, Evidence, Findings, beyond_chance, verify
+from .rules import LEAST_CONTAINED, TOKENS_A_VALUE, Evidence, Figures, Findings, beyond_chance, verify
 from .sites import TOLD, UNKNOWN
 
 #: In a crawl each lookup finds at most so many documents (of 19,777 press releases none met more than 72),
@@ -169,7 +169,7 @@ class Matcher:
         return told | {name: np.ravel(value)[0].item() for name, value in figures.items()}
 
 
-def _evidence(new: Any, stored: Any, jaccard: Any, containment: Any, added: Any) -> Evidence:
+def _evidence(new: Any, stored: Any, jaccard: Figures, containment: Figures, added: Figures) -> Evidence:
     """Return what the rules ask about pairs of records, as `Matcher.judge` takes them."""
     numbers, title, figures, words = compare(new, stored)
     known = (new["site"] >= TOLD) & (stored["site"] >= TOLD)

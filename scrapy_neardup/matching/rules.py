@@ -1,7 +1,6 @@
 """The rules: two texts are alike by one of `likenesses`, and the new one repeats the stored by all `demands`.
 
 Each number (J: a Jaccard similarity) names what it is for: a set and a label of docs/quality.md, or a test.
-Similarities are compared with numbers of 32 bits as they are, so that one pair is judged as among many.
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from operator import or_
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: Of n pairs float[n], int[n] or bool[n].
-Figures: TypeAlias = Any
-Counts: TypeAlias = Any
-Truths: TypeAlias = Any
+Figures: TypeAlias = NDArray[np.floating[Any]]
+Counts: TypeAlias = NDArray[np.integer[Any]]
+Truths: TypeAlias = NDArray[np.bool_]
 
 #: J that is asked of a pair, by the tokens of the shorter text; between the two lengths it falls in a
 #: straight line. Pages of one template that differ in names are short (short_texts, 0; senate_press, 2).
@@ -89,7 +89,8 @@ class Evidence(NamedTuple):
     @property
     def same_title(self) -> Truths:
         """Whether the pages of two sites have the same words for a title."""
-        return self.two_sites & (self.titled >= TITLED) & (self.title == 0)
+        same: Truths = (self.titled >= TITLED) & (self.title == 0)
+        return self.two_sites & same
 
 
 class Rule(NamedTuple):
@@ -187,11 +188,11 @@ def beyond_chance(tokens: Sequence[Counts], shingles: Sequence[Counts], jaccard:
     that can be made of these: how much that is tells the list that repeats its runs more.
     """
     shares = [own / np.maximum(of - (_RUN - 1), 1) for own, of in zip(shingles, tokens, strict=True)]
-    enough = np.minimum(*shares) >= LISTS
+    enough: Truths = np.minimum(*shares) >= LISTS
     allowed = np.minimum(
         *(own / np.interp(-share, -_SHARES, _HELD) for own, share in zip(shingles, shares, strict=True))
     )
     one, other = (np.minimum(own / allowed, 1) for own in shingles)
     by_chance = one * other / (one + other - one * other)
-    asked = by_chance + BEYOND_CHANCE + BEYOND_CHANCE_RUNS / np.maximum(np.minimum(*shingles), 1)
+    asked: Figures = by_chance + BEYOND_CHANCE + BEYOND_CHANCE_RUNS / np.maximum(np.minimum(*shingles), 1)
     return enough | (jaccard >= asked)
