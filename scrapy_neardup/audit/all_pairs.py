@@ -11,15 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrapy_neardup.fingerprint import hamming
+from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.index import Documents
 from scrapy_neardup.index.tables import BITS, DISTANCE, NO_KEY, PermutedTables
 from scrapy_neardup.matching.matcher import Judgement, Matcher
 from scrapy_neardup.matching.records import DIGEST
+from scrapy_neardup.matching.rules import LEAST_CONTAINED
 
 from .arrays import begins, places, ranges
 
 Keys = NDArray[np.uint64]
 Rows = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 #: Up to so many documents with the same key, or with the same fingerprint, are all compared with each other.
 MOST, SAME = 64, 8
@@ -159,7 +162,7 @@ class PairJudge:
     """Judges pairs of *documents* by *matcher*; those too short, and walls, are not *fit* (bool[n])."""
 
     documents: Documents
-    fit: NDArray[np.bool_]
+    fit: Flags
     matcher: Matcher
 
     def judge(self, a: Rows, b: Rows) -> Judgement:
@@ -182,6 +185,12 @@ class PairJudge:
     def either(self, a: Rows, b: Rows) -> Judgement:
         """Judge each pair of rows with the longer one stored: near if any of both repeats the other."""
         return self.judge(*self.by_length(a, b))
+
+    def likely(self, a: Rows, b: Rows) -> Flags:
+        """Tell which pairs of rows (int64[m] each) may be alike, as far as their sketches tell; bool[m]."""
+        sketches, shingles = self.documents.records["sketch"], self.documents.records["shingles"]
+        _, contained, _ = similarity(sketches[a], shingles[a], sketches[b], shingles[b])
+        return np.asarray(contained >= LEAST_CONTAINED, bool) | (not self.matcher.verified)
 
     def shared(self, a: Rows, b: Rows) -> Rows:
         """Count the further keys of the scheme that each pair of rows (int64[m]) has in common; int64[m]."""
@@ -209,10 +218,10 @@ class PairJudge:
         told = self.told(a, b)
         return str(told.get("decided_by") or told.get("step") or "no candidate")
 
-    def equal(self, a: Rows, b: Rows) -> NDArray[np.bool_]:
+    def equal(self, a: Rows, b: Rows) -> Flags:
         """Tell which pairs of rows (int64[m] each) have equal texts; bool[m]."""
         keys, digests = self.documents.keys[DIGEST], self.documents.records["digest"]
-        found: NDArray[np.bool_] = (keys[a] == keys[b]) & (digests[a] == digests[b])
+        found: Flags = (keys[a] == keys[b]) & (digests[a] == digests[b])
         return found
 
 
@@ -223,7 +232,7 @@ class Compared(NamedTuple):
     b: Rows
     judgement: Judgement
 
-    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> Compared:
+    def take(self, rows: NDArray[np.integer] | Flags) -> Compared:
         """Return some of the pairs."""
         columns: Any = (column[rows] for column in self.judgement)
         return Compared(self.a[rows], self.b[rows], Judgement(*columns))
@@ -267,7 +276,7 @@ def compare_all(judge: PairJudge, *, advance: Callable[[int], None] = lambda pai
     parts = [Compared(a, b, judge.either(a, b)).listed()]
     for a, b in _candidates(judge, rows[alike == rows]):
         a, b = np.minimum(a, b), np.maximum(a, b)
-        unlike = ~judge.equal(a, b)
+        unlike = ~judge.equal(a, b) & judge.likely(a, b)
         parts.append(Compared(a[unlike], b[unlike], judge.either(a[unlike], b[unlike])).listed())
         total += len(a)
         advance(total)
@@ -290,7 +299,7 @@ def _merged(parts: list[Compared], count: int) -> Compared:
     return found.take(np.flatnonzero(kept))
 
 
-def most_alike(a: Rows, b: Rows, similarity: NDArray[np.float32]) -> NDArray[np.bool_]:
+def most_alike(a: Rows, b: Rows, similarity: NDArray[np.float32]) -> Flags:
     """Tell which of m pairs are among the `SIBLINGS` most similar ones of one of their pages; bool[m]."""
     page, other = np.concatenate((a, b)), np.concatenate((b, a))
     order = np.lexsort((other, -np.tile(similarity, 2), page))

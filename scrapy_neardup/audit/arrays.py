@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, AnyStr
 
 import numpy as np
@@ -27,7 +28,7 @@ def ranges(starts: NDArray[np.int64], lengths: NDArray[np.integer]) -> NDArray[n
     return numbers
 
 
-def text_places(texts: Sequence[AnyStr]) -> NDArray[np.int64]:
-    """Return the place of each text among all different ones, sorted; int64[n]."""
-    numbers = {text: place for place, text in enumerate(sorted(dict.fromkeys(texts)))}
-    return np.array([numbers[text] for text in texts], np.int64)
+def text_places(*lists: Sequence[AnyStr]) -> list[NDArray[np.int64]]:
+    """Return the place of each text of *lists* among all their different ones, sorted; int64[n] each."""
+    numbers = {text: place for place, text in enumerate(sorted(dict.fromkeys(chain.from_iterable(lists))))}
+    return [np.array([numbers[text] for text in texts], np.int64) for texts in lists]

@@ -22,15 +22,12 @@ from scrapy_neardup.matching.records import DIGEST, URL, filed_url
 from scrapy_neardup.matching.rules import jaccard_asked
 from scrapy_neardup.matching.sites import TOLD, UNKNOWN, host_of, may_be_one, site_key
 
-from .all_pairs import Compared, PairJudge, compare_all
+from .all_pairs import Compared, Flags, PairJudge, Rows, compare_all
 from .arrays import begins, places, ranges, text_places
 from .crawl import Crawl
 from .model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS
 from .names import Names
 from .options import AuditOptions
-
-Rows = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 #: A page that is less similar than the rules ask is a part of another if this share of its text is in that,
 #: and if its length is at most this share of the other's, which so has much else.
@@ -72,10 +69,12 @@ class AuditJudge(PairJudge):
         notes, sites, names = self.documents.notes, self.documents.records["site"], self.names
         alike, other, again = np.ones(len(a), bool), np.zeros(len(a), bool), np.zeros(len(a), bool)
         of_one_site = may_be_one(sites[a], sites[b])
-        for pair in np.flatnonzero(found.near | found.fuller).tolist():
-            one, two, together = int(a[pair]), int(b[pair]), bool(of_one_site[pair])
-            alike[pair] = not notes_differ(notes[one], notes[two], one_site=together)
-            if together and names and not found.exact[pair]:
+        rows = np.flatnonzero(found.near | found.fuller)
+        columns = (rows, a[rows], b[rows], of_one_site[rows], of_one_site[rows] & ~found.exact[rows])
+        for pair, one, two, together, named in zip(*(each.tolist() for each in columns), strict=True):
+            if notes[one] != notes[two]:
+                alike[pair] = not notes_differ(notes[one], notes[two], one_site=together)
+            if named and names:
                 other[pair], again[pair] = names.differ(one, two), names.are_releases(one, two)
         near = found.near & alike & (found.similarity >= np.float32(self.least))
         siblings = near & ~found.exact & (other | (self.template[b] & ~again))
@@ -119,7 +118,9 @@ def _differing(leaders: Rows, judge: AuditJudge, ranks: Rows) -> Flags:
     rows = np.flatnonzero((np.bincount(leaders) > 1)[leaders] & np.array([*map(bool, notes)], bool))
     rows = rows[np.lexsort((ranks[rows], sites[rows], leaders[rows]))]
     new = begins(leaders[rows]) | begins(sites[rows])
-    for own in np.split(rows, np.flatnonzero(new)[1:]) if len(rows) else ():
+    several = ~(new & np.append(new[1:], True)[: len(new)])
+    rows = rows[several]
+    for own in np.split(rows, np.flatnonzero(new[several])[1:]) if len(rows) else ():
         found[own[[*clashing_notes(notes[row] for row in own.tolist())]]] = True
     return found
 
@@ -330,7 +331,8 @@ def canonical_ranks(
     site = np.unique(told & 0xFFFFFFFF, return_inverse=True)[1]
     shares = (np.bincount(site, weights=counts[story] == 1) / np.bincount(site))[site][which]
     columns = order_of(crawl, stories, shares, hosts, urls).values()
-    keys = [text_places(each) if isinstance(each, list) else each for each in columns]
+    numbered = iter(text_places(*(each for each in columns if isinstance(each, list))))
+    keys = [next(numbered) if isinstance(each, list) else each for each in columns]
     return np.argsort(np.lexsort(keys[::-1]))
 
 
@@ -367,7 +369,7 @@ def order_of(
     other = np.array([site_key(url) if url else UNKNOWN for url in crawl.declared], np.int64)
     earliest = np.where(crawl.fetched > 0, crawl.fetched, np.inf)
     # What no copier can choose is of all pages of a story on a site; so is the first of their URLs.
-    by_url = np.lexsort((text_places(urls), text_places(decoded), lengths))
+    by_url = np.lexsort((*text_places(urls, decoded), lengths))
     first = by_url[np.unique(groups[by_url], return_index=True)[1]][groups]
     # A hash of the text orders pages that are equal in all else, even in their URL.
     return {

@@ -198,7 +198,7 @@ def of_sites(
     names, titled = name_pages(sites, urls, heads, shown)
     rows, keys = np.repeat(np.arange(len(own)), [len(each) // 8 for each in own]), b"".join(own)
     numbers = np.frombuffer(keys, np.uint64)
-    shared = widespread(np.array(sites, np.int64)[rows], numbers, text_places(heads)[rows])
+    shared = widespread(np.array(sites, np.int64)[rows], numbers, text_places(heads)[0][rows])
     left_out: dict[int, set[int]] = defaultdict(set)
     for row, key in zip(rows[shared].tolist(), numbers[shared].tolist(), strict=True):
         left_out[row].add(key)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.extraction import Page
@@ -19,16 +18,13 @@ from scrapy_neardup.extraction.decoding import decode, is_binary, is_noise
 from scrapy_neardup.fingerprint.main_text import MainText, main_text
 from scrapy_neardup.matching.records import entries, filed_url
 
-from .all_pairs import PairJudge
+from .all_pairs import Flags, PairJudge, Rows
 from .crawl import load_crawl
 from .options import AuditOptions
 from .output.files import is_url
 from .run import opened_audit
 from .sources.records import DAMAGE, read_whole
 from .sources.responses import looks_like_html, read_head
-
-Rows = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 #: Words of each text that are compared: the time grows with the square.
 _LONGEST = 20_000

@@ -59,26 +59,30 @@ def name_pages(
     site, or of a release but not of all, belongs to it. A headline of such words alone gives way to the head.
     """
     placed = [place_of(url) for url in urls]
-    common = _common(sites, heads)
+    words = [_sorted(head) for head in heads]
+    common = _common(sites, heads, words)
     of_folders = _common(
         [(site, folder) for site, (folder, _) in zip(sites, placed, strict=True)],
         [head if folder else "" for head, (folder, _) in zip(heads, placed, strict=True)],
+        words,
     )
     releases: dict[int, list[Words]] = defaultdict(list)
-    for (site, _), words in of_folders.items():
-        releases[site].append(words)
+    for (site, _), of_folder in of_folders.items():
+        releases[site].append(of_folder)
     # The words that all releases of a site have are no release's.
     everywhere = {site: frozenset.intersection(*each) for site, each in releases.items()}
     names = Names([], [], [page for _, page in placed])
     instead: dict[int, str] = {}
-    for row, (site, (folder, _), head, title) in enumerate(zip(sites, placed, heads, titles, strict=True)):
+    rows = zip(sites, placed, heads, words, titles, strict=True)
+    for row, (site, (folder, _), head, its, title) in enumerate(rows):
         of_site = common.get(site, _NONE)
         of_release = of_folders.get((site, folder), _NONE) - everywhere.get(site, _NONE) if folder else _NONE
-        chosen, own, its = title, all_words(title), all_words(head)
-        if title and own <= of_site and not its <= of_site:
+        chosen, own = title, its if title == head else _sorted(title)
+        if title and of_site.issuperset(own.split()) and not of_site.issuperset(its.split()):
             chosen, own = head, its
-        for column, words in ((names.own, own), (names.head, its)):
-            column.append(" ".join(sorted(words - of_site - of_release)))
+        both = of_site | of_release
+        for column, name in ((names.own, own), (names.head, its)):
+            column.append(" ".join([word for word in name.split() if word not in both]) if both else name)
         every = _WORD.findall(chosen) if of_release else []
         kept = [word for word in every if word.casefold() not in of_release]
         shown = " ".join(kept) if kept and len(kept) < len(every) else chosen
@@ -87,23 +91,23 @@ def name_pages(
     return names, instead
 
 
-def _common(groups: Sequence[_Group], titles: Iterable[str]) -> dict[_Group, Words]:
-    """Return the words that stand in more than half of the different titles of each group."""
-    different: dict[_Group, set[str]] = defaultdict(set)
-    for group, title in zip(groups, titles, strict=True):
+def _common(groups: Sequence[_Group], titles: Iterable[str], words: Iterable[str]) -> dict[_Group, Words]:
+    """Return which *words*, those of each title, stand in over half of the different titles of each group."""
+    different: dict[_Group, dict[str, str]] = defaultdict(dict)
+    for group, title, of_title in zip(groups, titles, words, strict=True):
         if title:
-            different[group].add(title)
+            different[group][title] = of_title
     found = {}
     for group, each in different.items():
         if len(each) >= TITLES:
-            counts = Counter(chain.from_iterable(map(all_words, each)))
+            counts = Counter(chain.from_iterable(map(str.split, each.values())))
             found[group] = frozenset(word for word, count in counts.items() if 2 * count > len(each))
     return found
 
 
-def all_words(title: str) -> Words:
-    """Return the words of *title*, without regard to case."""
-    return frozenset(_WORD.findall(title.casefold()))
+def _sorted(title: str) -> str:
+    """Return the words of *title*, each once, without regard to case."""
+    return " ".join(sorted({*_WORD.findall(title.casefold())})) if title else ""
 
 
 def place_of(url: str) -> tuple[str, str]:

@@ -69,8 +69,7 @@ class Reader:
 
     def read_all(self, inputs: Iterable[Input]) -> None:
         """Add all pages of *inputs*."""
-        for _ in self.read(read_sources(inputs, self._settings)):
-            pass
+        deque(self.read(read_sources(inputs, self._settings)), 0)
 
     def read(self, records: Iterable[tuple[str, Record]]) -> Iterator[None]:
         """Add the pages among *records*, which come with the name of their source; yield now and then."""
@@ -193,7 +192,7 @@ class Filer:
         """Sign texts and file them."""
         mains = [main_text(each.text)._replace(title=each.title) for each in texts]
         titles = [
-            each.title or " ".join(main.text[:_BEGINNING].split())[:_TITLE]
+            each.title or " ".join(main.text[:_BEGINNING].split(maxsplit=_TITLE // 2))[:_TITLE]
             for each, main in zip(texts, mains, strict=True)
         ]
         signatures = [*self.fingerprinter.signatures(mains)]

@@ -134,11 +134,8 @@ class Store:
 
     def add(self, row: Row) -> None:
         """Store a page, with the next batch."""
-        values = [*map({**row, "run": self._run}.get, COLUMNS)]
-        for place, value in enumerate(values):
-            if isinstance(value, str) and not value.isascii():
-                values[place] = escaped(value)
-        self._write(_INSERT, *values)
+        values = map({**row, "run": self._run}.get, COLUMNS)
+        self._write(_INSERT, *(escaped(each) if isinstance(each, str) else each for each in values))
 
     def add_problem(self, origin: Origin, reason: str) -> None:
         """Note what could not be read."""

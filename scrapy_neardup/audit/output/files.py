@@ -15,10 +15,10 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from scrapy_neardup.audit.model import HANDLED, VERDICTS, Audit, clustered
+from scrapy_neardup.audit.model import HANDLED, VERDICTS, Audit, clustered, hosts_of
 from scrapy_neardup.audit.options import AuditOptions
+from scrapy_neardup.index.lmdb.directory import renamed
 from scrapy_neardup.matching.records import filed_url
-from scrapy_neardup.matching.sites import split_url
 
 FILES = (
     "pages.jsonl", "clusters.jsonl", "pairs.jsonl", "problems.jsonl", "summary.json", "drop.txt",
@@ -30,7 +30,7 @@ _ROWS = 10_000
 LARGEST = 20
 #: What writes a value of a table as JSON.
 _JSON: dict[type, Callable[[Any], str]] = {
-    str: encode_basestring, int: repr, float: repr, bool: lambda each: repr(each).lower(),
+    str: encode_basestring, int: repr, float: repr, bool: {False: "false", True: "true"}.__getitem__,
     type(None): lambda each: "null", list: lambda each: f"[{', '.join(map(encode_basestring, each))}]",
 }  # fmt: skip
 #: The columns of a table by name, as Python has them.
@@ -65,14 +65,12 @@ def write(out: Path, audit: Audit) -> None:
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
     """Open a file that takes the place of *path* once it is written, and vanishes if that fails."""
-    part = path.with_name(path.name + ".part")
-    try:
+    with (
+        renamed(path.with_name(path.name + ".part"), path) as part,
         # UTF-8 cannot hold surrogates. They are written as escapes, as JSON has them.
-        with part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-            yield file
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+        part.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file,
+    ):
+        yield file
 
 
 def _lines(columns: Columns) -> str:
@@ -118,7 +116,7 @@ def cluster_columns(pages: NDArray[Any], clusters: NDArray[Any]) -> Columns:
     """Return ``clusters.jsonl``: the largest first; of the members the canonical page first."""
     urls, ends = pages["url"][clustered(pages)].tolist(), np.cumsum(clusters["size"])
     sides = [*zip((ends - clusters["size"]).tolist(), ends.tolist(), strict=True)]
-    hosts = [split_url(url).netloc for url in urls]
+    hosts = hosts_of(urls)
     return {
         "cluster": range(len(sides)),
         "canonical": [urls[start] for start, _ in sides],

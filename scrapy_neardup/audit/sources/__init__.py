@@ -15,7 +15,7 @@ from urllib.parse import quote
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.store import FILE
 from scrapy_neardup.extraction.decoding import is_binary
-from scrapy_neardup.index.lmdb.directory import has_sidecar
+from scrapy_neardup.index.lmdb.directory import has_sidecar, renamed
 from scrapy_neardup.matching.sites import is_domain
 
 from .feeds import read_json, read_json_lines, read_parquet
@@ -227,19 +227,10 @@ def require_copyable(source: Input) -> None:
 
 def copy_without(source: Input, out: Path, places: Collection[str], *, new: bool = True) -> None:
     """Copy *source* to *out*, a *new* file, without the records at *places*. It appears once on disk."""
-    part = out.with_name(f"{out.stem}.{os.getpid()}.part{out.suffix}")
-    try:
+    with renamed(out.with_name(f"{out.stem}.{os.getpid()}.part{out.suffix}"), out, sync=True) as part:
         _COPIERS[source.kind](Path(source.name), part, places)
-        with part.open("rb") as file:
-            os.fsync(file)
         if new and out.exists():
             raise SourceUnavailable(f"{out} would be written over: name another file.")
-        part.replace(out)
-        folder = os.open(out.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _copy_lines(path: Path, out: Path, places: Collection[str]) -> None:

@@ -150,7 +150,7 @@ class Fields:
 def is_html(content: str) -> bool:
     """Whether *content* is HTML, a document or a part of one, and no text that mentions a tag or two."""
     sample = content[:_SAMPLE]
-    if "</" not in sample:
+    if "<" not in sample or "</" not in sample:  # to look for one character is quick
         return False
     return bool(_START.match(sample)) or len(_END_TAG.findall(sample)) > max(_FEW, len(sample) / _PER_TAG)
 

@@ -19,7 +19,7 @@ from scrapy_neardup.index import Header
 from scrapy_neardup.index.header import damaged, decoding
 
 from .compaction import Item, maintain, write
-from .directory import DATA, LOCK, USERS, corrupted, file_lock, require_index, shared_use, translated
+from .directory import DATA, LOCK, USERS, corrupted, file_lock, renamed, require_index, shared_use, translated
 from .environment import Environment
 from .index import LmdbIndex
 from .layout import Run, encode_block, number_key, read_header
@@ -148,9 +148,9 @@ def compact(path: Path) -> tuple[int, int]:
     with file_lock(path / USERS, wait=False) as held:
         if not held:
             raise IndexUnavailable(f"The index in {path} is in use: stop what uses it first.")
-        before, new = data.stat().st_size, path / NEW
-        try:
-            with translated(path, "compacted"):
+        before = data.stat().st_size
+        with translated(path, "compacted"):
+            with renamed(path / NEW, data, sync=True) as new:
                 with _environment_of(path) as (environment, header), new.open("wb") as file:
                     for _ in maintain(environment, header, wait=True, whole=True):
                         pass
@@ -158,17 +158,10 @@ def compact(path: Path) -> tuple[int, int]:
                         for _ in write(environment, _purged(reader)):
                             pass
                     environment.env.copyfd(file.fileno(), compact=True)
-                    os.fsync(file.fileno())
                 shutil.copymode(data, new)
                 with contextlib.suppress(PermissionError):  # another user's file
                     os.chown(new, data.stat().st_uid, data.stat().st_gid)
-                new.replace(data)
-                folder = os.open(path, os.O_RDONLY)
-                os.fsync(folder)
-                os.close(folder)
-                (path / LOCK).unlink(missing_ok=True)  # it describes the old file
-        finally:
-            new.unlink(missing_ok=True)
+            (path / LOCK).unlink(missing_ok=True)  # it describes the old file
         return before, data.stat().st_size
 
 

@@ -228,10 +228,23 @@ def require_index(path: Path) -> None:
 
 def write_sidecar(path: Path, uuid: str) -> None:
     """Write the note that there is an index: LMDB takes an empty file for a new one. Raises OSError."""
-    part = path / f"{SIDECAR}.{os.getpid()}"
-    try:
+    with renamed(path / f"{SIDECAR}.{os.getpid()}", path / SIDECAR) as part:
         part.write_text(json.dumps({"uuid": uuid}) + "\n")
-        part.replace(path / SIDECAR)
+
+
+@contextlib.contextmanager
+def renamed(part: Path, path: Path, *, sync: bool = False) -> Iterator[Path]:
+    """Let the file *part* take the place of *path* once it is written, with *sync* on disk, or vanish."""
+    try:
+        yield part
+        if sync:
+            with part.open("rb") as file:
+                os.fsync(file)
+        part.replace(path)
+        if sync:
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
     finally:
         part.unlink(missing_ok=True)
 
