@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,10 +77,10 @@ def test_an_exact_match_needs_all_128_bits(detector: Detector) -> None:
         bytes(8) + signature.digest[8:],
         bytes(byte ^ 255 for byte in signature.digest),
     ):
-        verdict = detector.check(replace(signature, digest=other), url="https://b.example/")
+        verdict = detector.check(signature._replace(digest=other), url="https://b.example/")
         assert (verdict.kind, verdict.distance, verdict.similarity) == ("near", 0, 1.0)
-    alone = replace(
-        signature, fingerprint=signature.fingerprint ^ (1 << 64) - 1, sketch=bytes(len(signature.sketch))
+    alone = signature._replace(
+        fingerprint=signature.fingerprint ^ (1 << 64) - 1, sketch=bytes(len(signature.sketch))
     )
     assert detector.check(alone, url="https://b.example/").kind == "exact"
 
@@ -93,9 +92,9 @@ def test_fingerprints_beyond_the_distance_need_an_anchor(tmp_path: Path, distanc
         detector.add(signature, url="https://a.example/")
         for bits in range(10):
             flipped = sum(1 << 7 * bit for bit in range(bits))
-            alike = replace(signature, fingerprint=signature.fingerprint ^ flipped, digest=bytes(16))
-            without = replace(alike, keys=bytes(len(signature.keys)))
-            one_of_them = replace(alike, keys=signature.keys[:8] + without.keys[8:])
+            alike = signature._replace(fingerprint=signature.fingerprint ^ flipped, digest=bytes(16))
+            without = alike._replace(keys=bytes(len(signature.keys)))
+            one_of_them = alike._replace(keys=signature.keys[:8] + without.keys[8:])
             assert detector.check(alike, url="https://b.example/").kind == "near"
             assert detector.check(one_of_them, url="https://b.example/").kind == "near"
             kind = detector.check(without, url="https://b.example/").kind

@@ -15,7 +15,6 @@ import signal
 import socket
 import sys
 import traceback
-from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import BinaryIO
@@ -147,7 +146,7 @@ def extract(
         signature = None if fingerprinter is None else fingerprinter.signature(text)
         site = 0 if page.url.startswith(("http://", "https://")) else template_of(html)
         if signature is not None and (hidden or site):
-            signature = replace(signature, hidden=hidden, site=site)
+            signature = signature._replace(hidden=hidden, site=site)
     except MemoryError:
         return none("memory")
     except Exception as error:  # noqa: BLE001 - whatever the extractor raises, the page goes on

@@ -88,6 +88,7 @@ class Fingerprinter:
         size = self.features.sketch_shingle
         shingles = terms.shingles(size, in_characters(size))
         keys, extra = self.scheme.sign(terms, shingles, self.seed)
+        keys = keys.astype("<u8")
         numbers = pack(terms.those(terms.tokens.numbers, terms.hashes), NUMBERS)
         title = pack(titles(called, lines, self.seed), TITLE)
         figured = pack(figures(short), FIGURES)
@@ -106,7 +107,7 @@ class Fingerprinter:
                 words=worded[place],
                 wall=tokens <= LONGEST_WALL and any(phrase in mains[place] for phrase in phrases_of_walls()),
                 characters=characters[place],
-                keys=keys[place].astype("<u8").tobytes(),
+                keys=keys[place].tobytes(),
                 extra=extra[place],
             )
             for place, (tokens, (sketch, count)) in enumerate(zip(counts, sketch_each(shingles), strict=True))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
 
 from scrapy_neardup.arguments import require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
@@ -53,8 +53,7 @@ class Features:
             raise ConfigurationError(f"This release makes features of version {VERSION}, not {self.version}.")
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """What is kept of a text. Signatures compare if their features, scheme and seed are the same."""
 
     #: 64-bit SimHash.
@@ -77,7 +76,7 @@ class Signature:
     #: The text reads like a captcha, a cookie notice, a log-in form or an error page.
     wall: bool = False
     #: No reader sees the text, as far as the markup of its page tells.
-    hidden: bool = field(default=False, repr=False)
+    hidden: bool = False
     #: How many characters are a token in most of the text: 1 where words are tokens, else 2 or 4.
     characters: int = 1
     #: Further keys of the scheme, of 8 bytes each, little-endian.
@@ -85,8 +84,4 @@ class Signature:
     #: What else the scheme keeps.
     extra: bytes = b""
     #: What its page tells of its site where no URL does, below `matching.sites.TOLD`: see `template_of`.
-    site: int = field(default=0, repr=False)
-
-    def __reduce__(self) -> tuple[type[Signature], tuple[object, ...]]:
-        # What dataclasses have for this takes ten times as long.
-        return Signature, tuple(getattr(self, name) for name in self.__slots__)
+    site: int = 0

@@ -197,7 +197,8 @@ GOLDEN = {
 
 @pytest.mark.parametrize(("page", "expected"), GOLDEN.values(), ids=GOLDEN)
 def test_signatures_are_those_of_other_machines_and_releases(page: MainText, expected: str) -> None:
-    signed = repr(Fingerprinter(seed=2026).signature(page))
+    signature = Fingerprinter(seed=2026).signature(page)
+    signed = repr(signature).replace(", hidden=False", "").replace(", site=0", "")  # of pages, not of texts
     assert blake2b(signed.encode(), digest_size=8).hexdigest() == expected
 
 

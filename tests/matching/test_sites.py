@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from time import thread_time
 
@@ -80,7 +79,7 @@ def test_pages_without_a_url_tell_that_they_are_of_one_site_and_nothing_else() -
     with Detector.open() as detector:
 
         def page(title: str, site: int, *, hidden: bool = False) -> Signature:
-            return replace(detector.signature(MainText(text, title)), site=site, hidden=hidden)
+            return detector.signature(MainText(text, title))._replace(site=site, hidden=hidden)
 
         detector.add(page("Harbour plan of the northern town", 5), "a")
         other = "Weather notes for southern coasts"

@@ -227,10 +227,12 @@ def require_copyable(source: Input) -> None:
 
 def copy_without(source: Input, out: Path, places: Collection[str], *, new: bool = True) -> None:
     """Copy *source* to *out*, a *new* file, without the records at *places*. It appears once on disk."""
-    with renamed(out.with_name(f"{out.stem}.{os.getpid()}.part{out.suffix}"), out, sync=True) as part:
-        _COPIERS[source.kind](Path(source.name), part, places)
-        if new and out.exists():
-            raise SourceUnavailable(f"{out} would be written over: name another file.")
+    part = out.with_name(f"{out.stem}.{os.getpid()}.part{out.suffix}")
+    try:
+        with renamed(part, out, sync=True, new=new):
+            _COPIERS[source.kind](Path(source.name), part, places)
+    except FileExistsError as error:
+        raise SourceUnavailable(f"{out} would be written over: name another file.") from error
 
 
 def _copy_lines(path: Path, out: Path, places: Collection[str]) -> None:

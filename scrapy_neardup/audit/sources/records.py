@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from io import BufferedIOBase, BufferedReader
 from itertools import count
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from scrapy_neardup.errors import NearDupError
 
@@ -47,8 +47,7 @@ def too_long(limit: int = MAX_RECORD) -> str:
     return f"more than {limit >> 20} MiB"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a record was found: the path of a file or directory, and the place in it; "" for the whole."""
 
     path: str
@@ -58,8 +57,7 @@ class Origin:
         return f"{self.path}, {self.place}" if self.place else self.path
 
 
-@dataclass(frozen=True, slots=True)
-class PageRecord:
+class PageRecord(NamedTuple):
     """One document: a text, the HTML that it is to be extracted from, or a revisit, which has neither."""
 
     #: The origin, for a document that has no URL.

@@ -233,13 +233,18 @@ def write_sidecar(path: Path, uuid: str) -> None:
 
 
 @contextlib.contextmanager
-def renamed(part: Path, path: Path, *, sync: bool = False) -> Iterator[Path]:
-    """Let the file *part* take the place of *path* once it is written, with *sync* on disk, or vanish."""
+def renamed(part: Path, path: Path, *, sync: bool = False, new: bool = False) -> Iterator[Path]:
+    """Let the file *part* take the place of *path* once it is written, with *sync* on disk, or vanish.
+
+    Raises OSError; FileExistsError if *path* is to be *new*, and is not.
+    """
     try:
         yield part
         if sync:
             with part.open("rb") as file:
                 os.fsync(file)
+        if new and path.exists():
+            raise FileExistsError(path)
         part.replace(path)
         if sync:
             folder = os.open(path.parent, os.O_RDONLY)
