@@ -21,7 +21,7 @@ from .parsing import titles
 
 _IDENTITY = "sentences 5"
 #: The identity of the default, which the process of a crawl need not import.
-SEGMENT = "segment 25"
+SEGMENT = "segment 26"
 
 # All in letters, see `length`. Of all visible text, with its boilerplate, only such paragraphs count.
 _VISIBLE_PARAGRAPH = 100

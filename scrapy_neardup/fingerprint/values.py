@@ -24,9 +24,11 @@ NUMBERS, TITLE, FIGURES, WORDS = 24, 12, 24, 36
 #: The words of a main text of at most so many tokens count as those of short lines do: notes differ in them.
 FEW = 120
 _SPACE = 32
-#: Hours from and to, as of no date of publication: 15:00 - 19:00.
+#: Hours from and to, as of no date of publication: 15:00 - 19:00, 10 a.m.–1:30 p.m.
+_HOUR, _MINUTES, _NOON = r"(?:[01]?\d|2[0-4])", r":[0-5]\d", r" ?[ap]\.?m\b\.?"
 _HOURS = regex.compile(
-    r"(?<![\d:.])(?:[01]?\d|2[0-4]):[0-5]\d ?[-\u2010-\u2015~\u301C] ?(?:[01]?\d|2[0-4]):[0-5]\d(?![\d:])"
+    rf"(?<=(?<![\d:.-])({_HOUR}({_MINUTES})?(?:{_NOON})? ?))[-\u2010-\u2015~\u301C] ?{_HOUR}"
+    rf"(?:(?:{_MINUTES})?{_NOON}|{_MINUTES}(?![\d:])(?(2)|(?!)))"
 )
 _TOKENS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
 _SHORT, _BEFORE, _FIRST = constant(48), constant(3), constant(1 << 63)
@@ -102,13 +104,13 @@ def occasion(lines: str) -> str:
 
     They tell one performance of a play from the next. Hours alone go with the line before them.
     """
-    found = _HOURS.search(lines) if ":" in lines else None
+    found = _HOURS.search(lines)
     if found is None:
         return ""
-    begin = lines.rfind("\n", 0, found.start()) + 1
+    begin = lines.rfind("\n", 0, found.start(1)) + 1
     end = lines.find("\n", found.end())
     line = lines[begin : end if end >= 0 else None]
-    if not _TOKENS.search(line.replace(found[0], "")):
+    if not _TOKENS.search(line.replace(found[1] + found[0], "")):
         line = lines[lines.rfind("\n", 0, max(begin - 1, 0)) + 1 : begin] + line
     return " ".join(_TOKENS.findall(line))
 
@@ -127,7 +129,7 @@ def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
         pairs = (texts[1:] == texts[:-1]).nonzero()[0]
         in_order = mix(values[pairs] * _BEFORE + values[pairs + 1])
         hashes = joined(hashes, Hashes(in_order, below(numbers[pairs], terms.bounds)))
-    told = [occasion(fold_letters(each)) if ":" in each else "" for each in lines]
+    told = [occasion(fold_letters(each)) for each in lines]
     if not any(told):
         return hashes
     key = seed.to_bytes(4, "little")

@@ -75,6 +75,8 @@ class Command(ScrapyCommand):
         """Print what is to be said of the project, and of a page; end with 1 if anything is wrong."""
         from scrapy.crawler import AsyncCrawlerProcess
 
+        from scrapy_neardup.cli.output import print_line
+
         from .doctor import Visit, examine, settings_of_visit
 
         assert self.settings is not None
@@ -82,7 +84,7 @@ class Command(ScrapyCommand):
 
         def tell(good: bool, line: str) -> None:
             told.append(good)
-            print(f"{'ok ' if good else '!! '}{line}")
+            print_line(f"{'ok ' if good else '!! '}{line}")
 
         for good, line in examine(self.settings):
             tell(good, line)

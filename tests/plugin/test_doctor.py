@@ -45,6 +45,8 @@ def test_a_page_is_judged_and_not_kept(doctor, site, tmp_path):
         assert code == 0
         assert [" ".join(line.split()[:2]) for line in lines[-3:]] == ["ok download", "ok main", "ok verdict"]
         assert lines[-1].split()[2] == "unique"
+    site.pages["/b"] = 200, {"Content-Type": "text/html; \x1b[31m"}, site.pages["/a"]
+    assert "\x1b" not in str.join("", doctor(settings, "doctor", "--url", f"{site.url}/b")[1])
     code, lines = doctor(settings + "NEARDUP_SCHEME = 'minhash'\n", "doctor")
     assert (code, [line[:26] for line in lines if line[:2] == "!!"]) == (1, ["!! index      The index in"])
     for url in (f"{site.url}/none", "http://127.0.0.1:9/", "no-url"):

@@ -30,6 +30,7 @@ from .responses import looks_like_html
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 
 #: Names of fields by purpose, in the order of preference; case, hyphens and underscores do not matter.
@@ -203,17 +204,12 @@ def _split_lines(stream: Stream) -> Items:
 def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
     """Yield the rows of a table, row group by row group."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    fields = Fields(settings)
-    schema = pq.read_schema(path)
-    if not fields.any_text(schema.names):
-        yield BrokenRecord(Origin(label), fields.no_text(schema.names))
+    fields, table, first = Fields(settings), open_table(path), 1
+    names = table.schema_arrow.names
+    if not fields.any_text(names):
+        yield BrokenRecord(Origin(label), fields.no_text(names))
         return
-    # A value that is repeated stays once in memory: a small file can repeat a large one a million times.
-    strings = [each.name for each in schema if each.type in (pa.string(), pa.binary())]
-    table = pq.ParquetFile(path, read_dictionary=strings)
-    first = 1
     for group in range(table.num_row_groups):
         number = first
         try:
@@ -224,6 +220,19 @@ def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Rec
         except (pa.ArrowException, OSError, ValueError) as error:
             yield BrokenRecord(Origin(label, f"row {number} and the rest of its row group"), str(error))
         first += table.metadata.row_group(group).num_rows
+
+
+def open_table(path: Path) -> pq.ParquetFile:
+    """Open a table; a value that is repeated stays once in memory: a small file can repeat a large one."""
+    import pyarrow.parquet as pq
+
+    schema = pq.read_metadata(path).schema
+    leaves = [schema.column(number) for number in range(len(schema))]
+    return pq.ParquetFile(path, read_dictionary=[each.path for each in leaves if _is_text(each)])
+
+
+def _is_text(leaf: pq.ColumnSchema) -> bool:
+    return bool(leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL")
 
 
 def _row(fields: Fields, batch: pa.RecordBatch, row: int, origin: Origin) -> Record:

@@ -236,10 +236,12 @@ def test_values_that_are_too_long_or_repeated_many_times(tmp_path: Path, read: A
     contents = read(path)
     assert contents.texts == ["a", "b"]
     assert "more than 64 MiB" in contents.problems[0].reason
-    pq.write_table(pa.table({"text": ["x" * (1 << 20)] * 256}), path)
-    assert path.stat().st_size < 1 << 20
-    pa.default_memory_pool().release_unused()
-    before = pa.total_allocated_bytes()
-    needed = [pa.total_allocated_bytes() - before for _ in open_sources([path])]
-    assert len(needed) == 256
-    assert max(needed) < 32 << 20
+    value = "x" * (1 << 20)
+    for type_, row in (pa.string(), value), (pa.large_string(), value), (pa.list_(pa.string()), [value]):
+        pq.write_table(pa.table({"text": pa.array([row] * 256, type_)}), path)
+        assert path.stat().st_size < 1 << 20
+        pa.default_memory_pool().release_unused()
+        before = pa.total_allocated_bytes()
+        needed = [pa.total_allocated_bytes() - before for _ in open_sources([path])]
+        assert len(needed) == 256
+        assert max(needed) < 32 << 20
