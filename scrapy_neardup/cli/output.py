@@ -165,6 +165,13 @@ _REMEDIES = {
 class Commands(click.Group):
     """The group of all commands, which turns trouble that is to be expected into a `Failure`."""
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name."""
+        found = super().get_command(ctx, cmd_name)
+        if found is None and cmd_name in ("doctor", "skipped"):
+            ctx.fail(f"{cmd_name} looks at a Scrapy project: run `scrapy neardup {cmd_name}` in its folder.")
+        return found
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a subcommand."""
         import lmdb

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,13 @@ set_option = click.option(
 )
 
 
-def seed_option(default: int | None = None, *, show_default: bool | str = True) -> Callable[[Any], Any]:
-    """Return the option of the seed."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(0, 2**32 - 1),
-        default=default,
-        show_default=show_default,
-        help="Seed of the hashes; pairs near a threshold depend on it.",
-    )
+#: The option of the seed; it is given its default.
+seed_option = partial(
+    click.option,
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    help="Seed of the hashes; pairs near a threshold depend on it.",
+)
 
 
 def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import click
 
 from scrapy_neardup.errors import ConfigurationError
 
-from .output import existing_file, json_option, print_facts, print_json, print_line, print_table
+from .output import clean, existing_file, json_option, print_facts, print_json, print_line, print_table
 from .parameters import read_assignments, seed_option, set_option
 
 #: Lines of the difference between two texts, and characters of a line, that are shown.
@@ -150,7 +150,7 @@ def rules(audit: Path, form: str, min_precision: float) -> None:
         print_json([each.facts() if isinstance(each, Rule) else each for each in found])
         return
     for rule in found:
-        click.echo(f"{rule.pattern}\t{rule.edit.to}")
+        click.echo(f"{clean(rule.pattern)}\t{clean(rule.edit.to)}")
 
 
 @click.command()

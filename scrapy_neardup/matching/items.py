@@ -23,6 +23,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import mmh3
 
+from scrapy_neardup.fingerprint.normalise import composed
 from scrapy_neardup.verdict import Repeated
 
 #: An item as it is compared: what each field says, packed, by the hash of its name.
@@ -399,7 +400,7 @@ def _plain(value: object) -> str:
     """Return the text of a single value, with one space between its words; "" for none."""
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
-    return "" if value is None else " ".join(unicodedata.normalize("NFC", str(value)).split())
+    return "" if value is None else " ".join(composed(str(value)).split())
 
 
 def _amount(text: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ import mmh3
 import regex
 import tldextract
 
+from scrapy_neardup.fingerprint.normalise import few_marks
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0
 #: Lower numbers come from pages without a URL: equal ones are of one site, of others nothing is known.
@@ -64,7 +65,7 @@ def split_url(url: str) -> SplitResult:
 @lru_cache(maxsize=256)
 def _split(url: str) -> SplitResult:
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(few_marks(url))
     except ValueError:  # such as an address in brackets that is none
         return SplitResult("", "", url, "", "")
     host = parts.netloc.rpartition("@")[2].lower().removesuffix(f":{_PORTS.get(parts.scheme)}")
@@ -110,7 +111,7 @@ def rewritten(
 def _host_and_port(*start: str) -> tuple[str, str]:
     """Return host and port of a URL, split up to the third slash; no port if it is the usual one."""
     try:
-        parts = urlsplit("/".join(start))
+        parts = urlsplit(few_marks("/".join(start)))
     except ValueError:  # such as brackets around what is no address
         return "", ""
     location = parts.netloc.rpartition("@")[2]

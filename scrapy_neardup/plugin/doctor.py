@@ -78,9 +78,11 @@ def _index(options: CrawlOptions, extractor: str) -> tuple[bool, str]:
 
 def _why_off() -> str:
     """Say why the add-on is off: a new project has ``ADDONS = {}`` below the line of the user."""
+    if not (module := os.environ.get("SCRAPY_SETTINGS_MODULE")):
+        return "off: this is no Scrapy project: go to the folder of its scrapy.cfg"
     try:
-        source = inspect.getsource(import_module(os.environ.get("SCRAPY_SETTINGS_MODULE", "")))
-    except (ImportError, OSError, TypeError, ValueError):
+        source = inspect.getsource(import_module(module))
+    except (ImportError, OSError, TypeError):
         source = ""
     lines = [number for number, line in enumerate(source.splitlines(), 1) if _ASSIGNED.match(line)]
     if len(lines) < 2:

@@ -233,6 +233,9 @@ def test_the_command(tmp_path: Path) -> None:
     none = run("--min-precision", "0.99")
     assert json.loads(none.stdout) == []
     assert none.stderr.startswith("No rule")
+    rows = site(*(each.replace("&", "&\x1b") for each in SPELLINGS["sid"]))
+    (tmp_path / "pages.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    assert "(?:\N{REPLACEMENT CHARACTER}sid)" in run("--format", "regex").output
     (tmp_path / "pages.jsonl").write_text("[]\n")
     assert run().exit_code == 2
     assert "There is no audit in" in run().output

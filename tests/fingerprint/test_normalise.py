@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.fingerprint import Fingerprinter
 from scrapy_neardup.fingerprint.normalise import composed, fold_letters, normalise
+from scrapy_neardup.matching.items import ItemNotes
+from scrapy_neardup.matching.sites import host_of
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
 
@@ -65,8 +67,10 @@ def by_the_book(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", ["\u0301\u0323", "\u0f73", "\u0301\uff9e\u034f"])
-@pytest.mark.parametrize("fold", [normalise, composed])
-def test_time_is_linear_in_runs_of_marks(fold: Callable[[str], str], text: str) -> None:
+@pytest.mark.parametrize(
+    "fold", [normalise, composed, ItemNotes().describe, lambda text: host_of(f"//{text}{time.time()}")]
+)
+def test_time_is_linear_in_runs_of_marks(fold: Callable[[str], object], text: str) -> None:
     def seconds(length: int) -> float:
         run = (text * length)[:length]
         times = []

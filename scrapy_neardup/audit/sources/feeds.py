@@ -227,12 +227,12 @@ def open_table(path: Path) -> pq.ParquetFile:
     import pyarrow.parquet as pq
 
     schema = pq.read_metadata(path).schema
-    leaves = [schema.column(number) for number in range(len(schema))]
-    return pq.ParquetFile(path, read_dictionary=[each.path for each in leaves if _is_text(each)])
-
-
-def _is_text(leaf: pq.ColumnSchema) -> bool:
-    return bool(leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL")
+    texts = [
+        leaf.path
+        for leaf in map(schema.column, range(len(schema)))
+        if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
+    ]
+    return pq.ParquetFile(path, read_dictionary=texts)
 
 
 def _row(fields: Fields, batch: pa.RecordBatch, row: int, origin: Origin) -> Record:
