@@ -67,8 +67,9 @@ def test_of_syllables_two_make_a_word() -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["24 november 2031, 15:00 - 19:00", "mon 24/11/2031 | 15:00–19:00 | town hall", "15:00-19:00 on 24.11."],
-)
+    ["24 november 2031, 15:00 - 19:00", "mon 24/11/2031 | 15:00–19:00 | town hall", "15:00-19:00 on 24.11.",
+     "nov 24, 9:15 a.m.–1 p.m.", "nov 24, 15 – 19:30 pm, town hall"],
+)  # fmt: skip
 def test_the_date_and_hours_of_an_occasion_are_one_value_of_the_title(line: str) -> None:
     lines = ["harvest fair", line, "town hall", "25 november 2031, 15:00 - 19:00"]
     assert occasion("\n".join(lines)) == occasion(line) != ""
@@ -96,7 +97,8 @@ def test_hours_alone_go_with_the_line_before_them() -> None:
 @pytest.mark.parametrize(
     "line",
     ["", "updated 24 november 2031, 15:00", "19.99 - 24.99", "15:00", "2031-11-24", "15:73 - 19:00",
-     "115:00 - 19:00", "15:00 - 19:001", "1:15:00 - 1:19:00", "rooms 7 - 12"],
+     "115:00 - 19:00", "15:00 - 19:001", "1:15:00 - 1:19:00", "rooms 7 - 12",
+     "3-4 amazing pm", "2031-11-24 am", "19.99-24.99 pm"],
 )  # fmt: skip
 def test_other_lines_tell_of_no_occasion(line: str) -> None:
     assert not occasion(line)
