@@ -39,16 +39,13 @@ class Demo:
 
     def run(self, *arguments: str, status: int = 0) -> dict[str, int]:
         """Return the counts of the last line."""
-        process = self.start(*arguments)
-        self.output = process.stdout
-        assert process.returncode == status, process.stdout + process.stderr
-        assert process.stderr == ""
-        found = LAST_LINE.fullmatch(process.stdout.splitlines()[-1])
-        assert found is not None, process.stdout
+        self.output = self.start(*arguments, status=status)
+        found = LAST_LINE.fullmatch(self.output.splitlines()[-1])
+        assert found is not None, self.output
         return {name: int(count) for name, count in found.groupdict().items()}
 
-    def start(self, *arguments: str, script: str = "demo.py") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+    def start(self, *arguments: str, script: str = "demo.py", status: int = 0) -> str:
+        process = subprocess.run(
             [sys.executable, script, "--port", str(self.port), *arguments],
             cwd=self.folder,
             capture_output=True,
@@ -56,6 +53,8 @@ class Demo:
             timeout=PATIENCE_SECONDS,
             check=False,
         )
+        assert (process.returncode, process.stderr) == (status, ""), process.stdout
+        return process.stdout
 
     def lines(self, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.folder / "out" / name).read_text("utf-8").splitlines()]
@@ -131,9 +130,7 @@ def test_two_crawlers_store_each_article_once(demo: Demo) -> None:
     if server_program() is None:
         assert not os.environ.get("REDIS_REQUIRED"), "redis-server is missing: install it"
         pytest.skip("there is no redis-server here: apt install redis-server")
-    process = demo.start(script="cluster.py")
-    assert process.returncode == 0, process.stdout + process.stderr
-    assert process.stderr == ""
+    demo.start(script="cluster.py")
     stored = {name: demo.lines(f"cluster/{name}.articles.jl") for name in ("first", "second")}
     decisions = [row for name in stored for row in demo.lines(f"cluster/{name}.duplicates.jl")]
     # Either of them may be the one to meet a page; together they do what one does alone.

@@ -167,10 +167,9 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its name."""
-        found = super().get_command(ctx, cmd_name)
-        if found is None and cmd_name in ("doctor", "skipped"):
+        if cmd_name in {"doctor", "skipped"} - self.commands.keys():
             ctx.fail(f"{cmd_name} looks at a Scrapy project: run `scrapy neardup {cmd_name}` in its folder.")
-        return found
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a subcommand."""

@@ -45,11 +45,10 @@ def serve(path: Any, host: str, port: int, token_file: Path | None, assignments:
         raise ConfigurationError(f"{host} can be reached by others: give --token-file, or leave out --host.")
     given = read_assignments(assignments)
     options = DetectionOptions(**given)
-    extractor = options.extractor_identity
     sixth = ":" in host
     with socket.create_server((host, port), family=socket.AF_INET6 if sixth else socket.AF_INET) as listener:
         how = {name: given[name] for name in OF_THE_DETECTOR if name in given}
-        detector = Detector.open(path, extractor=extractor, **how)
+        detector = Detector.open(path, extractor=options.extractor_identity, **how)
         workers = options.extracting(detector.fingerprinter)
         app = application(detector, workers, most_bytes=options.max_body_size, token=token)
         config = uvicorn.Config(

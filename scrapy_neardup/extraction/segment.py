@@ -19,7 +19,7 @@ import regex
 from lxml.etree import _Element
 
 from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length, quoted_lines, stand_in
-from scrapy_neardup.fingerprint.normalise import fold_letters, normalise
+from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.values import occasion
 
 from .blocks import LISTED, Block, Layout
@@ -89,7 +89,7 @@ class Segment:
         title = title_of(blocks, names, named)
         details = _details(blocks, begin, run, headline, inside.stop)
         above = [block.text for block in _free(blocks[inside.start : headline or 0])]
-        if _has_hours("\n".join(above)):
+        if occasion(normalise("\n".join(above))):
             details[:0] = above
         # What a letter quotes above its own words, or between them, tells it from others that begin alike.
         details += [block.text for block in blocks[begin : run.stop] if block.region == "quoted"]
@@ -107,16 +107,12 @@ class Segment:
         kept = prose if found >= _PROSE * _letters(lines) else lines
         text = MainText("\n".join(block.text for block in kept), title, "\n".join(details[:_DETAILS]))
         text = _with_all_shown(text, blocks[inside.start : inside.stop])
-        if kept is lines or found < 2 * ARTICLE or _has_hours(text.details):
+        if kept is lines or found < 2 * ARTICLE or occasion(normalise(text.details)):
             return text  # what is on when is told by the first of all lines that have hours
         # In so long a text no short line is fingerprinted, so they stand in their places.
         said = [block.text for block in lines if block.prose or block.letters < _SHORT]
         others = itertools.filterfalse({*said}.__contains__, text.details.split("\n"))
         return text._replace(text="\n".join(said), details="\n".join(others))
-
-
-def _has_hours(lines: str) -> bool:
-    return bool(occasion(fold_letters(normalise(lines))))
 
 
 def _with_all_shown(text: MainText, blocks: Sequence[Block]) -> MainText:

@@ -84,18 +84,13 @@ def _fold(text: str) -> str:
         if _IOTA not in folded and unicodedata.is_normalized("NFKC", folded):
             return folded
     # NFD first, because folding U+0345 (a combining mark) gives an iota: marks must be in order by then.
-    folded = few_marks(unicodedata.normalize("NFD", shown)).casefold()
+    folded = _TOO_MANY.sub(r"\1", unicodedata.normalize("NFD", shown)).casefold()
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", folded).casefold())
 
 
 def composed(text: str) -> str:
     """Return *text* in the form NFC, where an accent is no character of its own if it need not be."""
-    return text if text.isascii() else unicodedata.normalize("NFC", few_marks(text))
-
-
-def few_marks(text: str) -> str:
-    """Return *text* with 32 combining marks in a row at most, which any form of Unicode takes no time to sort."""
-    return _TOO_MANY.sub(r"\1", text)
+    return text if text.isascii() else unicodedata.normalize("NFC", _TOO_MANY.sub(r"\1", text))
 
 
 #: What may be reduced: digits, marks, what only joins letters, and letters that have a mark.

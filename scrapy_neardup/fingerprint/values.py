@@ -104,15 +104,11 @@ def occasion(lines: str) -> str:
 
     They tell one performance of a play from the next. Hours alone go with the line before them.
     """
-    found = _HOURS.search(lines)
-    if found is None:
-        return ""
-    begin = lines.rfind("\n", 0, found.start(1)) + 1
-    end = lines.find("\n", found.end())
-    line = lines[begin : end if end >= 0 else None]
-    if not _TOKENS.search(line.replace(found[1] + found[0], "")):
-        line = lines[lines.rfind("\n", 0, max(begin - 1, 0)) + 1 : begin] + line
-    return " ".join(_TOKENS.findall(line))
+    for before, line in pairwise(("", *fold_letters(lines).split("\n"))):
+        if found := _HOURS.search(line):
+            alone = not _TOKENS.search(line.replace(found[1] + found[0], ""))
+            return " ".join(_TOKENS.findall(f"{before} {line}" if alone else line))
+    return ""
 
 
 def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
@@ -129,7 +125,7 @@ def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
         pairs = (texts[1:] == texts[:-1]).nonzero()[0]
         in_order = mix(values[pairs] * _BEFORE + values[pairs + 1])
         hashes = joined(hashes, Hashes(in_order, below(numbers[pairs], terms.bounds)))
-    told = [occasion(fold_letters(each)) for each in lines]
+    told = [*map(occasion, lines)]
     if not any(told):
         return hashes
     key = seed.to_bytes(4, "little")

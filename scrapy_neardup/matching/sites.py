@@ -16,7 +16,8 @@ import mmh3
 import regex
 import tldextract
 
-from scrapy_neardup.fingerprint.normalise import few_marks
+from scrapy_neardup.fingerprint.normalise import composed
+
 #: What `site_key` says of a URL without a host.
 UNKNOWN = 0
 #: Lower numbers come from pages without a URL: equal ones are of one site, of others nothing is known.
@@ -40,7 +41,7 @@ def site_key(url: str) -> int:
     That is the name below a public suffix (example.co.uk), or else the last two parts of the host's name. An
     address or a name of one part has its port besides.
     """
-    host, port = _host_and_port(*url.split("/", 3)[:3])
+    host, port = _host_and_port(split_url(url).netloc)
     if len(host) > _NAME:
         return _hash(host)
     return _site_of(host, port) if host else UNKNOWN
@@ -48,7 +49,7 @@ def site_key(url: str) -> int:
 
 def host_of(url: str) -> str:
     """Return the host of a URL without port, in lower case and ASCII; "" if it has none."""
-    return _host_and_port(*url.split("/", 3)[:3])[0]
+    return _host_and_port(split_url(url).netloc)[0]
 
 
 def split_url(url: str) -> SplitResult:
@@ -65,7 +66,7 @@ def split_url(url: str) -> SplitResult:
 @lru_cache(maxsize=256)
 def _split(url: str) -> SplitResult:
     try:
-        parts = urlsplit(few_marks(url))
+        parts = urlsplit(composed(url))
     except ValueError:  # such as an address in brackets that is none
         return SplitResult("", "", url, "", "")
     host = parts.netloc.rpartition("@")[2].lower().removesuffix(f":{_PORTS.get(parts.scheme)}")
@@ -108,18 +109,11 @@ def rewritten(
 
 
 @lru_cache(maxsize=256)  # asked often for the same site
-def _host_and_port(*start: str) -> tuple[str, str]:
-    """Return host and port of a URL, split up to the third slash; no port if it is the usual one."""
-    try:
-        parts = urlsplit(few_marks("/".join(start)))
-    except ValueError:  # such as brackets around what is no address
-        return "", ""
-    location = parts.netloc.rpartition("@")[2]
+def _host_and_port(location: str) -> tuple[str, str]:
+    """Return the host of a URL, as it is spelled, and its port, unless that is the usual one."""
     host, colon, port = location.rpartition(":")
     if not colon or port.endswith("]"):
         host, port = location, ""
-    if port == _PORTS.get(parts.scheme):
-        port = ""
     return (host if len(host) > _NAME else _spelled(host)), port
 
 

@@ -78,7 +78,6 @@ def test_json_and_options(feed: Path, tmp_path: Path) -> None:
         (("audit", "feed.jl", "--out", "out", "--set", "EXCLUDE_AREA=p["), "NEARDUP_EXCLUDE_AREA: 'p['"),
         (("audit", "feed.jl", "--out", "out", "--set", "TABLES=5"), "NEARDUP_TABLES is '5': set it to 4"),
         (("audit", "feed.jl", "--out", "out", "--set", "DISTANCE"), "DISTANCE sets nothing"),
-        (("audit", "feed.jl", "--out", "out", "--set", "DISTANCE=9"), "NEARDUP_DISTANCE"),
         (("audit", "feed.jl", "--out", "out", "--master", "local[2]"), "are for --engine spark"),
         (("audit", "feed.jl", "--out", "out", "--earlier", "before"), "are for --engine spark"),
     ],

@@ -30,7 +30,6 @@ from .responses import looks_like_html
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 
 #: Names of fields by purpose, in the order of preference; case, hyphens and underscores do not matter.
@@ -204,10 +203,13 @@ def _split_lines(stream: Stream) -> Items:
 def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
     """Yield the rows of a table, row group by row group."""
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    fields, table, first = Fields(settings), open_table(path), 1
-    names = table.schema_arrow.names
-    if not fields.any_text(names):
+    fields, schema, first = Fields(settings), pq.read_metadata(path).schema, 1
+    # A value that is repeated stays once in memory: a small file can repeat a large one a million times.
+    leaves = [schema.column(number).path for number in range(len(schema))]
+    table = pq.ParquetFile(path, read_dictionary=leaves)
+    if not fields.any_text(names := table.schema_arrow.names):
         yield BrokenRecord(Origin(label), fields.no_text(names))
         return
     for group in range(table.num_row_groups):
@@ -220,19 +222,6 @@ def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Rec
         except (pa.ArrowException, OSError, ValueError) as error:
             yield BrokenRecord(Origin(label, f"row {number} and the rest of its row group"), str(error))
         first += table.metadata.row_group(group).num_rows
-
-
-def open_table(path: Path) -> pq.ParquetFile:
-    """Open a table; a value that is repeated stays once in memory: a small file can repeat a large one."""
-    import pyarrow.parquet as pq
-
-    schema = pq.read_metadata(path).schema
-    texts = [
-        leaf.path
-        for leaf in map(schema.column, range(len(schema)))
-        if leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type != "DECIMAL"
-    ]
-    return pq.ParquetFile(path, read_dictionary=texts)
 
 
 def _row(fields: Fields, batch: pa.RecordBatch, row: int, origin: Origin) -> Record:
