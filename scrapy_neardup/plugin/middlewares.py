@@ -128,40 +128,38 @@ class NearDupSpiderMiddleware(Component):
     ) -> AsyncIterator[Any]:
         page = self._page(response)
         if page is not None:
-            result = self._items_of(page, response, result)
-        async for output in result:
-            if isinstance(output, Request):
-                try:  # what `fails_open` does, which takes 1 µs for each link of a page
-                    clear_marks(output)
-                    output.meta.pop(DEFERRED_KEY, None)
-                    if self.extension.budget is not None:
-                        seen = {} if page is None else page.link_parameters
-                        leads = self.extension.budget.follows(response.url, output, seen)
-                        if page is not None:
-                            page.leads_on |= leads
-                except Exception:  # noqa: BLE001
-                    self.extension.reporter.failed("output", response.url)
-            yield output
-
-    async def _items_of(
-        self, page: CrawledPage, response: Response, result: AsyncIterator[Any]
-    ) -> AsyncIterator[Any]:
-        if page.output_over is not None:
-            # Another middleware has handled an exception of this page, and has put other output in its place.
-            page.fail()
-        page.output_over = False
+            if page.output_over is not None:
+                # Another middleware has handled an exception of this page, and put other output in its place.
+                page.fail()
+            page.output_over = False
         try:
             async for output in result:
-                if output is None or isinstance(output, Request):
+                if isinstance(output, Request):
+                    self._note_link(page, response, output)
+                    yield output
+                elif page is None or output is None:
                     yield output
                 else:
                     for item in await page.pass_on(response, output):
                         yield item
-            await page.end_output(response)
-            page.output_over = True
+            if page is not None:
+                await page.end_output(response)
+                page.output_over = True
         finally:
-            if not page.output_over:  # the callback has raised, or nobody asks for the rest of its output
-                page.fail()
+            if page is not None and not page.output_over:
+                page.fail()  # the callback has raised, or nobody asks for the rest of its output
+
+    def _note_link(self, page: CrawledPage | None, response: Response, link: Request) -> None:
+        try:  # what `fails_open` does, which takes 1 µs for each link of a page
+            clear_marks(link)
+            link.meta.pop(DEFERRED_KEY, None)
+            if self.extension.budget is not None:
+                seen = {} if page is None else page.link_parameters
+                leads = self.extension.budget.follows(response.url, link, seen)
+                if page is not None:
+                    page.leads_on |= leads
+        except Exception:  # noqa: BLE001
+            self.extension.reporter.failed("output", response.url)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any] | None:
         page = self._page(response)
