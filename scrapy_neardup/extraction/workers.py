@@ -57,14 +57,9 @@ class Worker:
 
     def __init__(self, connection: socket.socket, job: Job) -> None:
         self._connection = connection
-        self.pid: int | None = None
-        try:
-            self._limit(START_TIMEOUT)
-            send(connection, job)
-            self.pid = self._answer()
-        except Exception as error:
-            self.close()
-            raise StartError(repr(error)) from error
+        self._limit(START_TIMEOUT)
+        send(connection, job)
+        self.pid: int | None = self._answer()
 
     def extract(self, page: Page, timeout: float) -> Extraction | None:
         """Return the extraction; None if the process had ended before. One that is too slow is killed."""
@@ -156,11 +151,12 @@ class ForkServer:
                 raise StartError(repr(error)) from error
         try:
             return Worker(ours, job)
-        except StartError:
+        except Exception as error:
+            ours.close()
             with self._lock:
                 if self._process is process:
                     self._stop()
-            raise
+            raise StartError(repr(error)) from error
 
     def close(self) -> None:
         """End the server; its workers are on their own."""
@@ -291,19 +287,23 @@ class Workers:
 
     def _drive(self) -> None:
         """Extract pages until the pool is closed."""
-        worker, _ = self._ready(None)
+        worker: Worker | None = None
+        with contextlib.suppress(StartError):
+            worker = self._ready(None)
         while (task := self._tasks.get()) is not None:
             page, glance, source, future = task
-            for _ in range(_TRIES):
-                worker, problem = self._ready(worker)
-                extraction = None if worker is None else self._extract(worker, page, source)
-                if worker is None or extraction is not None:
-                    break
-            if self._closed and (extraction is None or extraction.reason == "crash"):  # not the page's doing
+            extraction = None
+            try:
+                for _ in range(_TRIES):
+                    worker = self._ready(worker)
+                    if (extraction := self._extract(worker, page, source)) is not None:
+                        break
+            except StartError as error:
+                extraction = _crash(str(error))
+            extraction = extraction or _crash("each process ended before it was sent the page")
+            if self._closed and extraction.reason == "crash":  # not the page's doing
                 extraction = _CLOSED
-            elif extraction is None:
-                extraction = _crash(problem or "each process ended before it was sent the page")
-            else:
+            elif extraction.seconds:  # a process has had the page
                 self._keep(page, glance, extraction)
             if future.set_running_or_notify_cancel():
                 future.set_result(extraction)
@@ -320,21 +320,18 @@ class Workers:
                 self._slow[source] = max(0.0, self._slow.get(source, 0.0) + more)
         return extraction
 
-    def _ready(self, worker: Worker | None) -> tuple[Worker | None, str]:
-        """Return *worker* if it still runs or else a new one, or None and why there is none."""
+    def _ready(self, worker: Worker | None) -> Worker:
+        """Return *worker* if it still runs, or else a new one. Raises StartError."""
         if worker is not None:
             if worker.pid is not None:
-                return worker, ""
+                return worker
             worker.close()
-        try:
-            worker = self._server.fork(self._job)
-        except StartError as error:
-            return None, str(error)
+        worker = self._server.fork(self._job)
         with self._lock:
             self._workers.add(worker)
             if self._closed:
                 worker.kill()
-        return worker, ""
+        return worker
 
     def _keep(self, page: Page, glance: object, extraction: Extraction) -> None:
         if sum(map(len, extraction.text or ())) <= MAX_CHARACTERS:
