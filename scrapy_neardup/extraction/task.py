@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
+import mmap
 import os
 import pickle
 import signal
@@ -114,10 +115,10 @@ def _next(asked: BinaryIO, extractor: Extractor, job: Job) -> Extraction:
 def data_size() -> int:
     """Return the bytes of this process that RLIMIT_DATA counts; 0 where the system does not tell."""
     try:
-        pages = int(Path("/proc/self/statm").read_text("ascii").split()[5])
+        with open("/proc/self/statm", "rb", buffering=0) as file:  # noqa: PTH123 - a path takes six times as long
+            return int(file.read(99).split()[5]) * mmap.PAGESIZE
     except OSError:  # another system, or one that hides /proc from this process
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def extract(
