@@ -166,15 +166,16 @@ class Race:
             # A crawl that is committing does not look at what others have committed.
             missed = [each for each in now if each in before and (each.crawl == me or not is_committing)]
             ghosts = (hidden if is_committing else hidden | erased).intersection(found.stored.urls)
-            if page.handle:  # and so have others: one was filed after the other
+            if page.handle and self.on_server:
+                page.number = next(it for it, each in index.leases.held.items() if each is page.handle)
+            # So have others: one was filed after the other, unless its lease has ended meanwhile.
+            if page.handle and self.ends.get(page.number, math.inf) > self.scheduler.now:
                 rivals = [each for each in now if each.handle and page not in each.replaces]
                 missed += [each for each in rivals if self.on_server or each.crawl == me]
             if missed or ghosts:
                 raise Wrong(f"{page} meets {found.stored.urls}: missing {missed}, removed {ghosts}")
             if page.handle:
                 page.state = "held"
-                if self.on_server:
-                    page.number = next(it for it, each in index.leases.held.items() if each is page.handle)
                 page.replaces = [*map(self.page, found.stored.urls)]
                 return
             page.state, handles = "gone", zip(found.stored.urls, found.pending, strict=True)

@@ -20,10 +20,6 @@ class Call(NamedTuple):
     keys: list[bytes]
     arguments: Sequence[bytes | str | int] = ()
 
-    @property
-    def is_command(self) -> bool:
-        return self.step.isupper()
-
 
 def packed(identity: str, prefixes: Sequence[bytes], calls: Sequence[Call]) -> list[bytes | str | int]:
     """Return the number of keys, the keys and the arguments of a run with the steps *calls* of one part."""

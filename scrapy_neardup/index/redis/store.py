@@ -227,7 +227,7 @@ class Store:
         the error of a write that is made again later.
         """
         writes = self.settled
-        if calls and all(call.is_command for call in calls) and all(write.number for write in self.settled):
+        if calls and all(call.step.isupper() for call in calls) and all(write.number for write in writes):
             writes = []
         every = [*(call for write in writes for call in write.calls), *calls]
         try:
@@ -250,11 +250,11 @@ class Store:
 
         Raises `IndexGone`.
         """
-        asks = any(call.is_command for call in calls)
+        asks = any(call.step.isupper() for call in calls)
         sent: list[Addressed] = [(self.prefixes[0], ("TIME",))] if asks else []
         kinds: dict[tuple[int, bool], list[int]] = {}
         for row, call in enumerate(calls):
-            kinds.setdefault((call.part, call.is_command), []).append(row)
+            kinds.setdefault((call.part, call.step.isupper()), []).append(row)
         runs = [
             (part, rows[start : start + STEPS])
             for (part, _), rows in sorted(kinds.items())
@@ -262,7 +262,7 @@ class Store:
         ]
         for part, rows in runs:
             prefix, some = self.prefixes[part], [calls[row] for row in rows]
-            if some[0].is_command:
+            if some[0].step.isupper():
                 sent.append((prefix, ("GET", prefix + b"id")))
                 sent += [(prefix, (call.step, *call.keys, *call.arguments)) for call in some]
             else:
@@ -275,7 +275,7 @@ class Store:
         gone: dict[int, list[int]] = {}
         for part, rows in runs:
             made = first = next(got)
-            if calls[rows[0]].is_command:
+            if calls[rows[0]].step.isupper():
                 made = [*islice(got, len(rows))]
                 if isinstance(first, bytes | None) and first != self.header.uuid.encode():
                     shown = self.server.address.shown
@@ -359,14 +359,13 @@ class Store:
 
         (number,) = yield [call(home, self.layout.pack(document), 0)]
         if number > 0 and others:
+            everywhere = False
             try:
-                answers = yield [call(part, b"", number) for part in others]
-            except IndexUnavailable:
-                self.settle(Write(self.removal(number, document)))
-                raise
-            if min(answers) <= 0:
-                self.settle(Write(self.removal(number, document)))
-                number = -number
+                everywhere = min((yield [call(part, b"", number) for part in others])) > 0
+            finally:
+                if not everywhere:
+                    self.settle(Write(self.removal(number, document)))
+            number *= 1 if everywhere else -1
         if number > 0 and not lease_seconds:
             (is_there,) = yield [self._confirming(number, document, b"")]
             number *= is_there
