@@ -135,12 +135,12 @@ class Lock:
 
     def release(self) -> None:
         self.depth -= 1
-        self.owner = self.owner if self.depth else None
-
-    def __exit__(self, kind: object, *error: object) -> None:
-        self.release()
-        if kind is None and not self.depth:
+        if not self.depth:
+            self.owner = None
             self.scheduler.point()
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
 
     def notify_all(self) -> None:
         self.notices += 1

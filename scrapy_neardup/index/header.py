@@ -11,7 +11,7 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from math import comb
 from typing import Any
@@ -32,6 +32,10 @@ UNREADABLE = (
     *(LookupError, OverflowError, RecursionError, SyntaxError, TypeError, ValueError),
     *(struct.error, zlib.error),
 )
+
+
+#: Tables that are asked for once more know already how they permute.
+_tables = lru_cache(PermutedTables)
 
 
 class decoding(AbstractContextManager[Any]):  # noqa: N801  # as a generator it would make each search slower
@@ -101,7 +105,7 @@ class Header:
                 "use the version that made it, another index, or reset it (NEARDUP_RESET, reset=True)."
             )
         with decoding("The header of the index"):
-            kinds = [(PermutedTables(**kind["tables"]), kind["keys"]) for kind in fields["families"]]
+            kinds = [(_tables(**kind["tables"]), kind["keys"]) for kind in fields["families"]]
             fields["families"] = tuple(Family(*kind) for kind in kinds)
             fields["record"] = tuple((name, kind) for name, kind in fields["record"])
             header = cls(**fields)

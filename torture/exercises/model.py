@@ -125,14 +125,9 @@ class Model:
         family = self.dice.randrange(len(self.header.families))
         kind = self.header.families[family]
         distance = 0 if kind.equal else self.dice.randint(0, kind.tables.max_distance)
-        keys = [
-            self.key(family, self.dice.randint(1, self.count + 1)) for _ in range(self.dice.randint(1, 3))
-        ]
-        self.compare(
-            self.found(family, keys, distance),
-            self.expected(family, keys, distance),
-            f"family {family} within {distance}",
-        )
+        numbers = [self.dice.randint(1, self.count + 1) for _ in range(self.dice.randint(1, 3))]
+        asked = family, [self.key(family, number) for number in numbers], distance
+        self.compare(self.found(*asked), self.expected(*asked), f"family {family} within {distance}")
         if self.kind != "redis":
             count = self.index.gauges()["documents"]
             if count != len(self.keys) - len(self.pending):
