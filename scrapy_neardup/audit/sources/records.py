@@ -8,7 +8,6 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from io import BufferedIOBase, BufferedReader
 from itertools import count
@@ -82,16 +81,14 @@ class PageRecord(NamedTuple):
     note: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenRecord:
+class BrokenRecord(NamedTuple):
     """A record or the rest of a file that cannot be read, and why."""
 
     origin: Origin
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A sound record that is no page, and why, such as ``redirect``, ``error``, ``not_html``, ``robots``."""
 
     origin: Origin
