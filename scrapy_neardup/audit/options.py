@@ -17,7 +17,7 @@ from scrapy_neardup.matching.records import header_for
 from scrapy_neardup.options import DetectionOptions
 
 #: Raised whenever stored signatures would no longer be those that this version makes.
-VERSION = 12
+VERSION = 13
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from lxml.etree import _Element
 from scrapy_neardup.fingerprint.main_text import is_paragraph, length, parted
 
 #: What an element holds: comments of readers; the foot of the page, or a notice of consent; navigation,
-#: teasers, advertising; or none of these. Lines may be "quoted" from another text.
+#: teasers, captions, advertising; or none of these. Lines may be "quoted" from another text.
 Region = Literal["", "comments", "foot", "around", "quoted"]
 
 
@@ -25,8 +25,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: What lists of other articles are said to be within, see `Block.within`.
-LISTED = -1
+#: What lists of other articles, and captions, are said to be within, see `Block.within`.
+LISTED, CAPTIONS = -1, -2
 #: Where a link to the first page of a site leads: to a host, or up to a folder, or to the index of one.
 _HOME = regex.compile(
     r"(?:(?:https?:)?//[^/?#]*+)?+/?+(?:\.\.?+/)*+(?:\.\.?+|index\.\w++)?+(?:[?#].*+)?+",
@@ -201,6 +201,8 @@ class Layout:
         heading = around if around in _HEADINGS else tag if tag in _HEADINGS else ""
         if quoted:
             region = region or "quoted"
+        elif not region and "figcaption" in (around, tag):
+            within = CAPTIONS
         self.blocks.append(Block(text, linked, tag, heading, region, within, self._href, parent))
 
 

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import html as htmllib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import regex
 
 from scrapy_neardup.arguments import require_type, takes
 from scrapy_neardup.errors import ExtractorUnavailable
-from scrapy_neardup.fingerprint.main_text import SENTENCE, MainText, is_paragraph, length
+from scrapy_neardup.fingerprint.main_text import MainText, is_paragraph, length
 
 from .base import Extractor
 from .parsing import titles
 
-_IDENTITY = "sentences 5"
+_IDENTITY = "sentences 6"
 #: The identity of the default, which the process of a crawl need not import.
-SEGMENT = "segment 26"
+SEGMENT = "segment 27"
 
 # All in letters, see `length`. Of all visible text, with its boilerplate, only such paragraphs count.
 _VISIBLE_PARAGRAPH = 100
@@ -75,38 +75,26 @@ def visible_text(html: str) -> str:
 
 def main_text(extracted: str, html: str) -> MainText | None:
     """Return the main text of the page *html* of which an extractor found *extracted*, or None."""
-    text, details = divided(extracted)
-    if not details and _sentences(extracted)[2] < _MISSED:
-        visible, size, _ = _sentences(visible_text(html), _VISIBLE_PARAGRAPH)
-        if size >= _LEAST:
+    text, details = divided(extracted.split("\n"))
+    if length(extracted) < _MISSED:
+        lines = visible_text(html).split("\n")
+        visible = [line for line in lines if is_paragraph(line, length(line), _VISIBLE_PARAGRAPH)]
+        if sum(map(length, visible)) >= _LEAST:
             # Sentences that all pages of a site have never stand in for what was found on this one. That is
             # joined, because the fingerprint leaves out short lines beside longer ones.
-            own = " ".join(line for line in extracted.split("\n") if line not in visible)
-            text = "\n".join([own, *visible] if own else visible)
-    return MainText(text, " ".join(titles(html)), details) if text else None
+            own = " ".join(line for line in text if line not in visible)
+            text = [own, *visible] if own else visible
+    return MainText("\n".join(text), " ".join(titles(html)), "\n".join(details)) if any(text) else None
 
 
-def divided(extracted: str) -> tuple[str, str]:
-    """Return the sentences, or whatever stands in for them, and the lines that are none."""
-    kept, size, total = _sentences(extracted)
-    if total < _MISSED:
-        return extracted, ""
-    lines, known = extracted.split("\n"), set(kept)
-    # Joined lines are short lines, too: one of them may be all that tells the page from others.
-    others = "\n".join(line for line in lines if line not in known)
-    return "\n".join(kept) if size >= max(_LEAST, _SHARE * total) else " ".join(lines), others
-
-
-def _sentences(text: str, least: int = SENTENCE) -> tuple[list[str], int, int]:
-    """Return the lines that are paragraphs of *least* letters or more, their letters, and those of all."""
-    kept, own, total = [], 0, 0
-    for line in text.split("\n"):
-        size = length(line.strip())
-        total += size
-        if is_paragraph(line, size, least):
-            kept.append(line)
-            own += size
-    return kept, own, total
+def divided(lines: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the *lines* that are sentences, and those that are none; all, and none, if the first are few."""
+    sizes = [length(line) for line in lines]
+    own, others = list[str](), list[str]()
+    for line, size in zip(lines, sizes, strict=True):
+        (own if is_paragraph(line, size) else others).append(line)
+    enough = sum(map(length, own)) >= max(_LEAST, _SHARE * sum(sizes))
+    return (own, others) if enough else (lines, ())
 
 
 class Trafilatura:

@@ -22,8 +22,8 @@ from scrapy_neardup.fingerprint.main_text import MainText, ends_sentence, length
 from scrapy_neardup.fingerprint.normalise import normalise
 from scrapy_neardup.fingerprint.values import occasion
 
-from .blocks import LISTED, Block, Layout
-from .libraries import SEGMENT, divided
+from .blocks import CAPTIONS, LISTED, Block, Layout
+from .libraries import SEGMENT
 from .parsing import parsed, remove_no_text, titles
 
 #: With fewer letters in its paragraphs a page has no article.
@@ -49,12 +49,12 @@ _COST_AROUND, _COST_LINK, _COST_LINE, _COST_OTHER = 80, 60, 15, 25
 _SHORT_SENTENCE, _SHORT_COUNTS = 15, 0.5
 #: Paragraphs that are a smaller share of the page are no article.
 _SMALL_SHARE = 1 / 4
-#: Where paragraphs are a smaller share of the run, as in lists, its short lines are main text, too.
-_PROSE = 0.5
-#: A text that is a smaller part of what a page shows does not tell it from pages that show other things.
-_SMALL_PART = 2 / 3
-#: Short lines beside the main text that are kept, and comments; fewer letters than those have short lines.
-_DETAILS, _COMMENTS, _SHORT = 200, 100, 60
+#: A text that is a smaller part of what a page shows does not tell it from pages that show other things: an
+#: article, and lines.
+_OF_ARTICLE, _OF_LINES = 1 / 2, 2 / 3
+#: Lines beside the main text that are kept, and words that stand for comments and captions; fewer letters
+#: than those have short lines.
+_DETAILS, _MARKS, _SHORT = 200, 100, 60
 
 
 class Segment:
@@ -82,6 +82,12 @@ class Segment:
         run = _best_run(blocks, headline)
         held = (run.start, run.stop - 1, run.start if headline is None else headline)
         inside = layout.container(held) if run else range(len(blocks))
+        least = max(ARTICLE, _SMALL_SHARE * _letters(_free(blocks)))
+        captions = [block for block in blocks if block.within == CAPTIONS]
+        own = [block for block in blocks[run.start : run.stop] if block.prose and block.within != CAPTIONS]
+        if _letters(_free(own)) >= max(least, _letters(captions)):
+            for block in captions:
+                block.region = "around"
         lines = _free(blocks[run.start : run.stop])
         prose = [block for block in lines if block.prose]
         found = _letters(prose)
@@ -93,39 +99,42 @@ class Segment:
             details[:0] = above
         # What a letter quotes above its own words, or between them, tells it from others that begin alike.
         details += [block.text for block in blocks[begin : run.stop] if block.region == "quoted"]
-        # Comments are no part of the text, but pages of one article may differ in nothing else.
-        comments = (block.text for block in blocks if block.prose and block.region == "comments")
-        details[:0] = [stand_in(mmh3.hash64(text, signed=False)[0]) for text in comments][:_COMMENTS]
-        if found < max(ARTICLE, _SMALL_SHARE * _letters(_free(blocks))):
+        is_article = found >= least
+        said = [block.text for block in prose]
+        shown = blocks[inside.start : inside.stop]
+        if not is_article:
             # A page without an article is its lines, without menu and foot; if they are few, links are, too.
-            own = _free(blocks[inside.start : inside.stop])
+            own = _free(shown)
             if _letters(own) < ARTICLE:
                 own = [block for block in blocks if not block.region] or blocks
-            found_lines, left_out = divided("\n".join(block.text for block in own))
-            whole = MainText(found_lines, title, "\n".join((left_out, *details[:_DETAILS])).strip())
-            return _with_all_shown(whole, blocks) if found_lines else None
-        kept = prose if found >= _PROSE * _letters(lines) else lines
-        text = MainText("\n".join(block.text for block in kept), title, "\n".join(details[:_DETAILS]))
-        text = _with_all_shown(text, blocks[inside.start : inside.stop])
-        if kept is lines or found < 2 * ARTICLE or occasion(normalise(text.details)):
-            return text  # what is on when is told by the first of all lines that have hours
-        # In so long a text no short line is fingerprinted, so they stand in their places.
-        said = [block.text for block in lines if block.prose or block.letters < _SHORT]
-        others = itertools.filterfalse({*said}.__contains__, text.details.split("\n"))
-        return text._replace(text="\n".join(said), details="\n".join(others))
+            said, shown = [block.text for block in own], blocks
+        # Comments and captions are no part of the text, but pages of one article may differ in nothing else.
+        details[:0] = [mark for block in blocks for mark in _marks(block)][:_MARKS]
+        # It may be the same on pages that show different things: a note over a list. Teasers may be entries.
+        shown = [block for block in shown if not block.region or block.within in (LISTED, CAPTIONS)]
+        if sum(map(length, said)) < (_OF_ARTICLE if is_article else _OF_LINES) * _letters(shown):
+            details = [*(block.text for block in shown), *details]
+        details = _without(details, said)[:_DETAILS]
+        # In so long a text short lines are fingerprinted only if they are most of it, so they stand in their
+        # places; but what is on when is told by the first of all lines that have hours.
+        is_long = is_article and found >= 2 * ARTICLE
+        if is_long and not occasion(normalise("\n".join(details))):
+            said = [block.text for block in lines if block.prose or block.letters < _SHORT]
+            details = _without(details, said)
+        return MainText("\n".join(said), title, "\n".join(details)) if any(said) else None
 
 
-def _with_all_shown(text: MainText, blocks: Sequence[Block]) -> MainText:
-    """Return *text* with all else that *blocks* show outside of regions, if it is a small part of that.
+def _marks(block: Block) -> list[str]:
+    """Return words that stand for a comment, or for a caption: three, more than rules forgive."""
+    is_caption = block.region == "around" and block.within == CAPTIONS
+    number = 3 if is_caption else int(block.prose and block.region == "comments")
+    return [stand_in(mmh3.hash64(block.text, seed, signed=False)[0]) for seed in range(number)]
 
-    It may be the same on pages that show different things: a note over a list. Teasers may be entries.
-    """
-    shown = [block for block in blocks if not block.region or block.within == LISTED]
-    if length(text.text) >= _SMALL_PART * _letters(shown):
-        return text
-    lines = dict.fromkeys((*(block.text for block in shown), *text.details.split("\n")))
-    said = {*text.text.split("\n")}
-    return text._replace(details="\n".join([line for line in lines if line not in said][:_DETAILS]))
+
+def _without(lines: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return each of the *lines* that is none of *others* once, in order."""
+    known = {*others}
+    return [line for line in dict.fromkeys(lines) if line not in known]
 
 
 def _give_back_article(blocks: Sequence[Block]) -> None:

@@ -45,7 +45,8 @@ def stand_in(key: int) -> str:
     return f"{key:016x}".translate(_LETTERS)
 
 
-#: If the long paragraphs have fewer letters than this in all, the whole text is fingerprinted. See `length`.
+#: If the long paragraphs have fewer letters than this in all, or than the short ones, the whole text is
+#: fingerprinted. See `length`.
 FALLBACK = 600
 
 # A Chinese text has a third of the characters of its English translation, a Japanese or Korean one a half.
@@ -63,7 +64,7 @@ def length(paragraph: str) -> int:
 
 
 def long_paragraphs(text: str, minimum: int) -> tuple[str, str]:
-    """Return the lines of *text* of *minimum* `length`, or all if these are few; and the short lines."""
+    """Return the lines of *text* of *minimum* `length`, all if they are no most of it; and the short ones."""
     if not minimum:
         return text, ""
     kept: list[str] = []
@@ -71,7 +72,8 @@ def long_paragraphs(text: str, minimum: int) -> tuple[str, str]:
     for line in text.split("\n"):
         # The number of characters is told quickly, and `length` is never below it.
         (kept if len(line) >= minimum or length(line) >= minimum else short).append(line)
-    enough = sum(map(len, kept)) >= FALLBACK or sum(map(length, kept)) >= FALLBACK
+    least = max(FALLBACK, sum(map(length, short)))
+    enough = sum(map(len, kept)) >= least or sum(map(length, kept)) >= least
     return "\n".join(kept) if enough else text, "\n".join(short)
 
 

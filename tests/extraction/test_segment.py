@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import unicodedata
-from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given
@@ -25,7 +24,6 @@ from tests.examples import examples
 from .hostile import ENGLISH
 
 LATIN = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
-HAN = "的一是不了人我在有他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生"
 TITLE = "The harbour stays open all summer"
 
 segment = Segment()
@@ -98,11 +96,22 @@ def test_the_article_and_nothing_else_is_the_text(name: str) -> None:
 
 
 def test_pictures_with_other_captions_under_the_same_words_are_other_pages_of_a_site() -> None:
-    def gallery(seed: int) -> MainText:
-        shown = "".join(f"<figure><figcaption>{text}</figcaption></figure>" for text in paragraphs(seed, 9))
-        return extracted(page(f"<h1>{TITLE}</h1>{marked(OWN[:3])}{shown}"))
+    def gallery(captions: list[str], intro: str = marked(OWN[:3])) -> MainText:
+        shown = "".join(f"<figure><figcaption>{caption}</figcaption></figure>" for caption in captions)
+        return extracted(page(f"<h1>{TITLE}</h1>{intro}{shown}"))
 
-    told_apart(gallery(71), gallery(72))
+    first, second, short = (gallery(captions) for captions in (paragraphs(71, 9), paragraphs(72, 9), ["Two"]))
+    assert first.text.split("\n") == [*OWN[:3], *paragraphs(71, 9)]
+    assert short.text.split("\n") == OWN[:3]
+    assert "Two" not in short.details
+    told_apart(first, second, short, gallery(["Boats"]))
+    # They are what a page without an article shows.
+    assert gallery(["Two", "Boats"], "").text.split("\n") == [TITLE, "Two", "Boats"]
+
+
+def test_links_that_are_less_than_the_article_are_no_lines_of_it() -> None:
+    others = marked([f"<a href=x>{text}</a>" for text in paragraphs(73, 5)])
+    assert extracted(page(ARTICLE + others)).details == ""
 
 
 @pytest.mark.parametrize(
@@ -183,32 +192,6 @@ def test_without_an_article_the_lines_are_the_text_and_the_title_stays() -> None
     assert segment("", None) is None
 
 
-def lyrics(dice: random.Random) -> str:
-    lines = "<br>".join(sentence(dice, 6)[:-1] for _ in range(40))
-    return f"<article><p>{lines}</p></article><div class=footer>{marked(LEGAL)}</div>"
-
-
-def few_letters(dice: random.Random) -> str:
-    lines = "".join(f"<p>{sentence(dice, 9)[:-1]}</p>" for _ in range(6))
-    return f"<div>{lines}</div><footer>{marked(LEGAL)}</footer>"
-
-
-def without_stops(dice: random.Random) -> str:
-    lines = "<br>".join("".join(dice.choices(HAN, k=15)) for _ in range(20))
-    return f"<div>{lines}</div><div class=footer>{marked(LEGAL)}</div>"
-
-
-def many_items(dice: random.Random) -> str:
-    return marked(LEGAL) + "".join(f"<p>{sentence(dice, 9)[:-1]}</p>" for _ in range(60))
-
-
-@pytest.mark.parametrize("body", [lyrics, few_letters, without_stops, many_items])
-def test_what_all_pages_of_a_site_have_is_never_all_of_the_text(body: Callable[[random.Random], str]) -> None:
-    told_apart(
-        *(extracted(f"<html><body>{body(random.Random(number))}</body></html>") for number in range(3))
-    )
-
-
 WORDS = st.sampled_from(
     ["word", "Комментарии", "3 Comments", "Related", "cookie", "。", ".", ENGLISH, "的" * 80]
 )
@@ -228,6 +211,9 @@ def test_any_page_has_a_text_of_visible_words(html: str) -> None:
     visible |= {*unicodedata.normalize("NFC", "".join(visible))}
     found = extracted(html)
     assert set(" ".join(found.text.replace("<", " ").split())) <= visible | {"\ufffd", "-", "|", " "}
+    details = found.details.split("\n")
+    assert len({*details}) == len(details)
+    assert not {*details, ""} & {*found.text.split("\n")} - {""}
 
 
 UNITS = [

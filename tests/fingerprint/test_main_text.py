@@ -195,3 +195,6 @@ def test_short_lines_around_an_article_are_dropped(sentence: str) -> None:
 def test_a_text_of_short_lines_is_kept_whole() -> None:
     poem = "\n".join(["so much depends", "upon", "a red wheel barrow", "glazed with rain water"] * 10)
     assert long_paragraphs(poem, 80)[0] == poem
+    preface = ENGLISH * 8  # as long as the poem
+    assert long_paragraphs(f"{preface}\n{poem}", 80)[0] == preface
+    assert long_paragraphs(f"{preface}\n{poem}\n{poem}", 80)[0] == f"{preface}\n{poem}\n{poem}"
