@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,7 +64,7 @@ def flood(detector: Detector, like: Signature, count: int, make: Make, *, digest
 def unlike(like: Signature, seed: int) -> Signature:
     """Return a signature with the same keys, and another text."""
     dice = random.Random(seed)
-    return replace(like, digest=dice.randbytes(16), sketch=dice.randbytes(len(like.sketch)))
+    return like._replace(digest=dice.randbytes(16), sketch=dice.randbytes(len(like.sketch)))
 
 
 @pytest.mark.parametrize("memory", [False, True])
