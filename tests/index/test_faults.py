@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import numpy as np
 import pytest
 
 from scrapy_neardup.errors import IndexUnavailable
@@ -30,18 +29,9 @@ from tests.index.conformance import reserve
 from torture.children import Child, isolated
 
 from .consistency import check
-from .flaky import Flaky
 from .small import HEADER, SMALL, documents, has, numbered, reading_of, store, wait
 
 PAGE = 4096
-HASTY = Tuning(group_seconds=0.0, commit_retry_seconds=0.01, upkeep_retry_seconds=0.01, backlog_documents=10)
-
-
-@pytest.fixture
-def hasty(tmp_path: Path, flaky: Flaky) -> Iterator[LmdbIndex]:
-    """An index that commits at once, tries again soon, and keeps few documents for that."""
-    with closing(LmdbIndex(tmp_path / "index", HEADER, tuning=HASTY)) as index:
-        yield index
 
 
 def test_a_full_disk_keeps_an_index_from_being_opened_and_does_not_kill(tmp_path: Path) -> None:
@@ -136,39 +126,6 @@ def test_maintenance_that_fails_is_reported_once_and_tried_again(
         monkeypatch.setattr(compaction, "_flush", flush)
         wait(lambda: index.gauges()["runs"] and not index.gauges()["degraded"])
         check(index)
-
-
-@pytest.mark.parametrize("fails", [True, False])
-def test_a_document_removed_during_its_commit(
-    hasty: LmdbIndex, tmp_path: Path, flaky: Flaky, fails: bool
-) -> None:
-    index = hasty
-    started, go_on = threading.Event(), threading.Event()
-
-    def slow(call: str) -> None:
-        if call == "put":
-            started.set()
-            go_on.wait(5)
-            if fails:
-                raise OSError(28, "No space left on device")
-
-    flaky.hook = slow
-    store(index, 1, 2)
-    assert started.wait(5)
-    index.discard(index.search(1, np.array([1], np.uint64)).document.tolist())
-    assert not has(index, 1)
-    go_on.set()
-    if fails:
-        wait(lambda: index.gauges()["degraded"])
-        assert [has(index, number) for number in (1, 2)] == [False, True]
-        flaky.hook = None
-    index.flush()
-    assert [has(index, number) for number in (1, 2)] == [False, True]
-    assert index.gauges()["documents"] == 1
-    index.close()
-    with closing(LmdbIndex(tmp_path / "index", HEADER)) as again:
-        check(again)
-        assert [has(again, number) for number in (1, 2)] == [False, True]
 
 
 def refusals(index: LmdbIndex) -> list[str]:
