@@ -250,7 +250,9 @@ class Race:
             if found and page.state == state:
                 self.remove(me, [page], lambda: index.discard(found))  # noqa: B023
                 if state == "held":
+                    page.settled_at = math.inf  # who waits is told only now
                     page.handle.confirm()
+                    page.settled_at = self.scheduler.now
 
     def add(self, me: int, index: Any) -> None:
         page, document = self.new(me)
