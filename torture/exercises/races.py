@@ -123,13 +123,13 @@ class Race:
     def held(self, me: int) -> list[Page]:
         return [page for page in self.pages if page.state == "held" and page.crawl == me]
 
-    def seen(self, me: int, center: int) -> list[Page]:
-        """Return the pages with a fingerprint that a crawl surely sees."""
+    def seen(self, me: int, center: int, read: dict[int, float] = {}) -> list[Page]:  # noqa: B006
+        """Return the pages with a fingerprint that a crawl surely sees, which may have *read* some leases."""
         return [
             page
             for page in self.pages
             if page.center == center and page.state in ("held", "kept")
-            if self.ends.get(page.number, math.inf) > self.scheduler.now
+            if all(ends.get(page.number, math.inf) > self.scheduler.now for ends in (self.ends, read))
             if self.on_server or page.crawl == me or page.written
         ]
 
@@ -146,7 +146,7 @@ class Race:
         page, document = self.new(me)
         renews = self.dice.random() < 0.2
         for _ in range(3):
-            page.state, before = "new", self.seen(me, page.center)
+            page.state, before, ends = "new", self.seen(me, page.center), self.ends.copy()
             hidden, erased = ({each.url for each in self.pages if who in each.hidden} for who in (me, -1))
             met: list[Any] = []
 
@@ -162,7 +162,8 @@ class Race:
 
             page.handle = index.reserve_if(document, LOOKUPS, decide)
             found, is_committing = met
-            now = [each for each in self.seen(me, page.center) if each.url not in found.stored.urls]
+            # A lease that was renewed while the crawl stood still may be over by what the crawl has read.
+            now = [each for each in self.seen(me, page.center, ends) if each.url not in found.stored.urls]
             # A crawl that is committing does not look at what others have committed.
             missed = [each for each in now if each in before and (each.crawl == me or not is_committing)]
             ghosts = (hidden if is_committing else hidden | erased).intersection(found.stored.urls)

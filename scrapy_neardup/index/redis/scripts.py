@@ -72,9 +72,8 @@ end
 
 -- Begin a generation after those that are 'known': what this part files from now on is of it.
 local function begin(known, start, more, last)
-  known = known .. ' ' .. text(start) .. ':' .. more
-  call('MSET', prefix .. 'n', text(math.max(start - 1, last)), prefix .. 'g', known)
-  return known
+  call('MSET', prefix .. 'n', text(math.max(start - 1, last)),
+    prefix .. 'g', known .. ' ' .. text(start) .. ':' .. more)
 end
 
 -- Begin another generation after a number if the last of those that are 'known' has as many documents as its
@@ -96,7 +95,7 @@ end
 -- the last 4 bytes of each of the first buckets of the keys, in which it was looked up, and of which those
 -- without any come last; how many these buckets are; the generation that it is filed in, which the part
 -- begins if it is behind; for each bucket an entry but for its number, empty if it is not filed there.
--- Returns its number, or 0 if there are others, or another generation has begun since.
+-- Returns its number, or 0 if there are others, or another generation begins or has begun since.
 function step.file(key, keys, at)
   local value, ends, now, window, known, since = unpack(ARGV, at + 1, at + 6)
   local number, after, lasts, looked, start, more = unpack(ARGV, at + 7, at + 12)
@@ -104,13 +103,13 @@ function step.file(key, keys, at)
   local last = tonumber(state[1])
   -- A clock that was further is that of a server whose replica has taken over, and may have others instead.
   if state[2] ~= known or last < tonumber(since) then return 0 end
+  if tonumber(string.match(known, '(%d+):%d+$')) < tonumber(start) then
+    begin(known, tonumber(start), more, last)
+    return 0  -- others may have filed in the generation before, whose buckets are not compared here
+  end
   for each = 1, last > tonumber(since) and tonumber(looked) or 0 do
     local newest = call('GETRANGE', KEYS[key + each], -4, -1)
     if newest ~= string.sub(lasts, 4 * each - 3, 4 * each) then return 0 end
-  end
-  start = tonumber(start)
-  if tonumber(string.match(known, '(%d+):%d+$')) < start then
-    known, last = begin(known, start, more, last), math.max(start - 1, last)
   end
   local gives, count = number == '0', tonumber(state[4] or 0)
   number = tonumber(number)
