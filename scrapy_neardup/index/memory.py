@@ -89,7 +89,7 @@ class Columns:
     def near(self, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
         """Yield the documents of a *family* within *distance* bits of one of *keys* (uint64[n])."""
         self._learn()
-        for part in self._parts:
+        for part in filter(lambda each: each.filed, self._parts):
             for stored in part.keys[self._header.rows[family], : len(part.filed)]:
                 for query, key in enumerate(keys):
                     bits = np.bitwise_count(stored ^ key)
