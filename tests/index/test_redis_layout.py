@@ -119,6 +119,22 @@ def test_a_page_whose_generation_ends_while_it_is_judged_meets_what_the_next_one
         assert met == [[], ["u6"]]
 
 
+def test_a_page_is_judged_again_if_a_like_one_was_filed_in_a_part_that_is_a_generation_behind(
+    address: Address,
+) -> None:
+    address = address._replace(parts=3)
+    with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
+        like, page = documents([1], 5), documents([1], 7)
+        steps = one.store.filing(like, one._look_up(like, LOOKUPS)[2], lease_seconds=60)
+        answers = one.store.ask(next(steps))  # in the first part, which then begins a generation
+        prefix, start = one.store.prefixes[answers[0] % 3], answers[0] + FIRST
+        known = one.server.call("GET", prefix + b"g") + b" %d:8" % start
+        one.server.call("MSET", prefix + b"g", known, prefix + b"n", start - 1)
+        looked = other._look_up(page, LOOKUPS)[2]
+        assert min(one.store.ask(steps.send(answers))) > 0
+        assert other.store.run(other.store.filing(page, looked, lease_seconds=60))[0] <= 0
+
+
 @pytest.mark.parametrize(
     ("like", "times"),
     [
