@@ -84,8 +84,8 @@ class Segment:
         inside = layout.container(held) if run else range(len(blocks))
         least = max(ARTICLE, _SMALL_SHARE * _letters(_free(blocks)))
         captions = [block for block in blocks if block.within == CAPTIONS]
-        own = [block for block in blocks[run.start : run.stop] if block.prose and block.within != CAPTIONS]
-        if _letters(_free(own)) >= max(least, _letters(captions)):
+        others = [block for block in blocks[run.start : run.stop] if block.prose and block.within != CAPTIONS]
+        if _letters(_free(others)) >= max(least, _letters(captions)):
             for block in captions:
                 block.region = "around"
         lines = _free(blocks[run.start : run.stop])
@@ -100,20 +100,20 @@ class Segment:
         # What a letter quotes above its own words, or between them, tells it from others that begin alike.
         details += [block.text for block in blocks[begin : run.stop] if block.region == "quoted"]
         is_article = found >= least
-        said = [block.text for block in prose]
-        shown = blocks[inside.start : inside.stop]
+        own, shown = prose, blocks[inside.start : inside.stop]
         if not is_article:
             # A page without an article is its lines, without menu and foot; if they are few, links are, too.
             own = _free(shown)
             if _letters(own) < ARTICLE:
                 own = [block for block in blocks if not block.region] or blocks
-            said, shown = [block.text for block in own], blocks
+            shown = blocks
         # Comments and captions are no part of the text, but pages of one article may differ in nothing else.
         details[:0] = [mark for block in blocks for mark in _marks(block)][:_MARKS]
         # It may be the same on pages that show different things: a note over a list. Teasers may be entries.
         shown = [block for block in shown if not block.region or block.within in (LISTED, CAPTIONS)]
-        if sum(map(length, said)) < (_OF_ARTICLE if is_article else _OF_LINES) * _letters(shown):
+        if _letters(own) < (_OF_ARTICLE if is_article else _OF_LINES) * _letters(shown):
             details = [*(block.text for block in shown), *details]
+        said = [block.text for block in own]
         details = _without(details, said)[:_DETAILS]
         # In so long a text short lines are fingerprinted only if they are most of it, so they stand in their
         # places; but what is on when is told by the first of all lines that have hours.

@@ -67,12 +67,15 @@ def long_paragraphs(text: str, minimum: int) -> tuple[str, str]:
     """Return the lines of *text* of *minimum* `length`, all if they are no most of it; and the short ones."""
     if not minimum:
         return text, ""
-    kept: list[str] = []
-    short: list[str] = []
+    kept, short, size = list[str](), list[str](), 0
     for line in text.split("\n"):
         # The number of characters is told quickly, and `length` is never below it.
-        (kept if len(line) >= minimum or length(line) >= minimum else short).append(line)
-    least = max(FALLBACK, sum(map(length, short)))
+        if len(line) >= minimum or (own := length(line)) >= minimum:
+            kept.append(line)
+        else:
+            short.append(line)
+            size += own
+    least = max(FALLBACK, size)
     enough = sum(map(len, kept)) >= least or sum(map(length, kept)) >= least
     return "\n".join(kept) if enough else text, "\n".join(short)
 
