@@ -123,13 +123,13 @@ class Race:
     def held(self, me: int) -> list[Page]:
         return [page for page in self.pages if page.state == "held" and page.crawl == me]
 
-    def seen(self, me: int, center: int, read: dict[int, float] = {}) -> list[Page]:  # noqa: B006
+    def seen(self, me: int, center: int, *read: dict[int, float]) -> list[Page]:
         """Return the pages with a fingerprint that a crawl surely sees, which may have *read* some leases."""
         return [
             page
             for page in self.pages
             if page.center == center and page.state in ("held", "kept")
-            if all(ends.get(page.number, math.inf) > self.scheduler.now for ends in (self.ends, read))
+            if all(ends.get(page.number, math.inf) > self.scheduler.now for ends in (self.ends, *read))
             if self.on_server or page.crawl == me or page.written
         ]
 
