@@ -8,6 +8,7 @@ import gzip
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from scrapy_neardup.extraction.decoding import is_binary
 from scrapy_neardup.index.lmdb.directory import has_sidecar, renamed
 from scrapy_neardup.matching.sites import is_domain
 
-from .feeds import read_json, read_json_lines, read_parquet
+from .feeds import open_table, read_json, read_json_lines, read_parquet
 from .records import (
     MAX_PROBLEMS,
     BrokenRecord,
@@ -150,7 +151,9 @@ def _kind(path: Path) -> str:
             f"{path} cannot be read ({error.strerror}): change its permissions."
         ) from error
     if kind is None:
-        raise SourceUnavailable(f"{path} is of no known kind: unpack it, or name {_KNOWN}.")
+        raise SourceUnavailable(
+            f"{path} is of no known kind: unpack it, make JSON lines of it, or name {_KNOWN}."
+        )
     module, extra = _EXTRAS.get(kind, ("sys", ""))
     if find_spec(module) is None:
         raise SourceUnavailable(f"{path} needs {module}: run `pip install 'scrapy-neardup[{extra}]'`.")
@@ -252,12 +255,15 @@ def _copy_rows(path: Path, out: Path, places: Collection[str]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table, number = pq.ParquetFile(path), 0
-    with pq.ParquetWriter(out, table.schema_arrow) as kept:
-        for batch in table.iter_batches(_ROWS):
+    table, number = open_table(path), 0
+    groups = (table.iter_batches(_ROWS, [group]) for group in range(table.num_row_groups))
+    # The types of columns are in the metadata of the file; as they are read here many are dictionaries.
+    with pq.ParquetWriter(out, table.schema_arrow, store_schema=False) as kept:
+        for batch in chain.from_iterable(groups):
             rows = range(number + 1, number + 1 + batch.num_rows)
             kept.write_batch(batch.filter(pa.array([f"row {row}" not in places for row in rows])))
             number += batch.num_rows
+        kept.add_key_value_metadata(table.metadata.metadata or {})
 
 
 def _copy_records(path: Path, out: Path, places: Collection[str]) -> None:

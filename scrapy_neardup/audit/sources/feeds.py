@@ -30,6 +30,7 @@ from .responses import looks_like_html
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 
 #: Names of fields by purpose, in the order of preference; case, hyphens and underscores do not matter.
@@ -200,15 +201,23 @@ def _split_lines(stream: Stream) -> Items:
     return ((number, too_long() if line is None else json_object(line)) for number, line in stream.lines())
 
 
+def open_table(path: Path) -> pq.ParquetFile:
+    """Open a table, whose row groups are to be read one by one: values of a nested field are not joined.
+
+    A value that is repeated stays once in memory: a small file can repeat a large one a million times.
+    """
+    import pyarrow.parquet as pq
+
+    schema = pq.read_metadata(path).schema
+    leaves = [schema.column(number).path for number in range(len(schema))]
+    return pq.ParquetFile(path, read_dictionary=leaves)
+
+
 def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
     """Yield the rows of a table, row group by row group."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    fields, schema, first = Fields(settings), pq.read_metadata(path).schema, 1
-    # A value that is repeated stays once in memory: a small file can repeat a large one a million times.
-    leaves = [schema.column(number).path for number in range(len(schema))]
-    table = pq.ParquetFile(path, read_dictionary=leaves)
+    fields, table, first = Fields(settings), open_table(path), 1
     if not fields.any_text(names := table.schema_arrow.names):
         yield BrokenRecord(Origin(label), fields.no_text(names))
         return

@@ -55,7 +55,7 @@ def test_what_is_no_source(tmp_path: Path, read: Any) -> None:
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-        found[name] = r"of no known kind: unpack it, or name feeds \(\.jl"
+        found[name] = r"of no known kind: unpack it, make JSON lines of it, or name feeds \(\.jl"
     for name, why in found.items():
         with pytest.raises(SourceUnavailable, match=why):
             read(str(tmp_path / name))
