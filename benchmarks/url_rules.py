@@ -15,7 +15,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.audit.url_rules import by_site, differ, find_rules, normalised, read_pages
+from scrapy_neardup.audit.output.files import read_rows
+from scrapy_neardup.audit.url_rules import COLUMNS, by_site, differ, find_rules, normalised
 from scrapy_neardup.plugin.settings import plain_url, read_rules
 
 
@@ -25,8 +26,7 @@ def measure(rows: list[dict[str, Any]], seed: int = 1) -> dict[str, Any]:
     half: dict[object, int] = {}
     for row in rows:
         cluster = row["url"] if row["cluster"] is None else row["cluster"]
-        half.setdefault(row["declared"] or cluster, rng.randrange(2))
-        halves[half[row["declared"] or cluster]][row["url"]] = row
+        halves[half.setdefault(row["declared"] or cluster, rng.randrange(2))][row["url"]] = row
     rules = [rule.facts() for rule in find_rules(halves[0].values())]
     read = read_rules("NEARDUP_RULES", json.dumps(rules))
     saved = wrong = 0
@@ -54,4 +54,4 @@ def measure(rows: list[dict[str, Any]], seed: int = 1) -> dict[str, Any]:
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        print(name, json.dumps(measure(read_pages(Path(name)))))
+        print(name, json.dumps(measure(read_rows(Path(name), "pages", *COLUMNS))))

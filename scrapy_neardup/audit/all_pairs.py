@@ -106,15 +106,7 @@ def choose_layout(
 
 def _table(values: Keys, layout: PermutedTables, table: int) -> Keys:
     """Return *values* permuted for *table*, sorted."""
-    keys = np.zeros_like(values)
-    for start in range(0, len(values), _COMPARED):
-        part, top = slice(start, start + _COMPARED), BITS
-        for block in layout.orders[table]:
-            width = layout.widths[block]
-            low, top = BITS - sum(layout.widths[: block + 1]), top - width
-            keys[part] |= ((values[part] >> np.uint64(low)) & np.uint64((1 << width) - 1)) << np.uint64(top)
-    keys.sort()
-    return keys
+    return np.sort(layout.keys(values, slice(table, table + 1))[0])
 
 
 def neighbours(keys: Keys, bits: int, distance: int) -> Iterator[tuple[Keys, Keys]]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -47,15 +46,6 @@ class Input(NamedTuple):
     name: str
     #: Such as "json lines", "warc", "folder".
     kind: str
-
-
-#: The host of what stands before the path in a URL, the same for all pages of a server.
-_host = lru_cache(maxsize=1 << 14)(lambda server: split_url(server).netloc)
-
-
-def hosts_of(urls: Iterable[str]) -> list[str]:
-    """Return the host of each URL, as `split_url` has it."""
-    return [_host("/".join(url.strip().split("/", 3)[:3])) for url in urls]
 
 
 def clustered(pages: NDArray[Any]) -> NDArray[np.int64]:
@@ -104,9 +94,8 @@ class Audit(AbstractContextManager["Audit"]):
     def hosts(self) -> list[dict[str, Any]]:
         """How many pages of each verdict every host has, those with the most duplicates first."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        hosts, verdicts = hosts_of(self.pages["url"].tolist()), self.pages["verdict"].tolist()
-        for host, verdict in zip(hosts, verdicts, strict=True):
-            counts[host][verdict] += 1
+        for url, verdict in zip(self.pages["url"].tolist(), self.pages["verdict"].tolist(), strict=True):
+            counts[split_url(url).netloc][verdict] += 1
         rows = [
             {"host": host, "pages": found.total(), **{name: found[name] for name in VERDICTS}}
             for host, found in counts.items()

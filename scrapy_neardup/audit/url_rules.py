@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, combinations, starmap
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import rewritten, site_key, split_url
 
 #: With 52 trials and no failure, the share that fails is at most 5 % (Wilson's bound, one-sided, at 95 %).
@@ -97,24 +94,10 @@ class _Page(NamedTuple):
     url: str
 
 
+#: Columns of ``pages.jsonl`` that rules are learned from.
+COLUMNS = ("url", "title", "verdict", "cluster", "canonical", "declared", "tokens")
 #: The pages of a site by their normalised URLs.
 Pages = dict[str, _Page]
-
-
-def read_pages(folder: Path) -> list[dict[str, Any]]:
-    """Read the pages of the audit in *folder*. Raises `ConfigurationError` if there is none."""
-    try:
-        if (folder / "pages.parquet").exists():  # one on Spark
-            from pyarrow.dataset import dataset
-
-            rows: list[dict[str, Any]] = dataset(folder / "pages.parquet").to_table().to_pylist()
-        else:
-            with (folder / "pages.jsonl").open(encoding="utf-8") as file:
-                rows = [json.loads(line) for line in file]
-        by_site(rows)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ConfigurationError(f"There is no audit in {folder} ({error}): name one's folder.") from error
-    return rows
 
 
 def find_rules(rows: Iterable[Mapping[str, Any]], least: float = LEAST_PRECISION) -> Iterator[Rule]:

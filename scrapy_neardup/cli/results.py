@@ -140,10 +140,11 @@ def rules(audit: Path, form: str, min_precision: float) -> None:
     AUDIT is the directory of an audit. Found are parameters, words in paths (print, amp, index.html),
     slashes, letter case, www and https. No rule joins pages that are known to be different.
     """
-    from scrapy_neardup.audit.url_rules import Rule, find_rules, for_discarder, read_pages
+    from scrapy_neardup.audit.output.files import read_rows
+    from scrapy_neardup.audit.url_rules import COLUMNS, Rule, find_rules, for_discarder
 
     find = for_discarder if form == "duplicate-url-discarder" else find_rules
-    found = [*find(read_pages(audit), min_precision)]
+    found = [*find(read_rows(audit, "pages", *COLUMNS), min_precision)]
     if not found:
         click.echo("No rule: no edit of URLs joins pages often enough (--min-precision).", err=True)
     if form != "regex":

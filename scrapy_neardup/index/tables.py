@@ -64,12 +64,12 @@ class PermutedTables:
     def __len__(self) -> int:
         return len(self.orders)
 
-    def keys(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Permute *values* (uint64[n]) for each table: uint64[tables, n]."""
+    def keys(self, values: NDArray[np.uint64], some: slice = slice(None)) -> NDArray[np.uint64]:
+        """Permute *values* (uint64[n]) for each table, or for *some*: uint64[tables, n]."""
         if self.blocks == 1:
             return values[np.newaxis, :]
-        source, mask, target = self._shifts
-        keys = np.empty((len(self), len(values)), np.uint64)
+        source, mask, target = (shift[some] for shift in self._shifts)
+        keys = np.empty((len(source), len(values)), np.uint64)
         for start in range(0, len(values), CHUNK):
             part = slice(start, start + CHUNK)
             np.bitwise_or.reduce(((values[part] >> source) & mask) << target, axis=1, out=keys[:, part])

@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from json.encoder import encode_basestring
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scrapy_neardup.audit.model import HANDLED, VERDICTS, Audit, clustered, hosts_of
+from scrapy_neardup.audit.model import HANDLED, VERDICTS, Audit, clustered
 from scrapy_neardup.audit.options import AuditOptions
+from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.index.lmdb.directory import renamed
 from scrapy_neardup.matching.records import filed_url
+from scrapy_neardup.matching.sites import split_url
 
 FILES = (
     "pages.jsonl", "clusters.jsonl", "pairs.jsonl", "problems.jsonl", "summary.json", "drop.txt",
@@ -80,6 +83,27 @@ def _lines(columns: Columns) -> str:
     return "".join(map(line.__mod__, zip(*texts, strict=True)))
 
 
+def read_rows(folder: Path, table: str, *columns: str) -> list[dict[str, Any]]:
+    """Return the rows of a table of the audit in *folder*: ``pages`` or another, which have these *columns*.
+
+    Raises `ConfigurationError`.
+    """
+    try:
+        if (path := folder / f"{table}.parquet").exists():  # of an audit on Spark
+            from pyarrow.dataset import dataset
+
+            rows: list[dict[str, Any]] = dataset(path).to_table().to_pylist()
+        else:
+            with (folder / f"{table}.jsonl").open(encoding="utf-8") as file:
+                rows = [json.loads(line) for line in file]
+        deque(map(itemgetter(*columns), rows), 0)  # which raises if one is not there
+        return rows
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ConfigurationError(
+            f"There is no audit in {folder} ({error}): name the folder of one, or run the audit again."
+        ) from error
+
+
 def rows_of(columns: Columns) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table."""
     return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
@@ -116,7 +140,7 @@ def cluster_columns(pages: NDArray[Any], clusters: NDArray[Any]) -> Columns:
     """Return ``clusters.jsonl``: the largest first; of the members the canonical page first."""
     urls, ends = pages["url"][clustered(pages)].tolist(), np.cumsum(clusters["size"])
     sides = [*zip((ends - clusters["size"]).tolist(), ends.tolist(), strict=True)]
-    hosts = hosts_of(urls)
+    hosts = [split_url(url).netloc for url in urls]
     return {
         "cluster": range(len(sides)),
         "canonical": [urls[start] for start, _ in sides],

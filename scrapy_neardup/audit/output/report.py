@@ -26,10 +26,18 @@ from scrapy_neardup.audit.arrays import places
 from scrapy_neardup.audit.model import Audit, clustered
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.url_rules import LEAST_PRECISION, find_rules
-from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.matching.sites import split_url
 
-from .files import cluster_columns, is_url, page_columns, replacing, rows_of, settings_of, summarise
+from .files import (
+    cluster_columns,
+    is_url,
+    page_columns,
+    read_rows,
+    replacing,
+    rows_of,
+    settings_of,
+    summarise,
+)
 
 SCRIPTS = ("dom", "unpack", "diff", "comparison", "clusters")
 #: Characters kept of a title, of a text, and of what stands in a cell.
@@ -194,6 +202,8 @@ def _hash(content: str) -> str:
 
 
 Story = dict[str, Any]
+#: Columns of ``pages.jsonl`` that a story has of each page, besides the time.
+_COLUMNS = ("url", "title", "verdict", "similarity", "tokens", "cluster")
 #: Stories that the page shows, and how many sources and pages a picture has.
 _STORIES, _SOURCES, _DOTS = 50, 30, 1000
 
@@ -205,27 +215,22 @@ def read_stories(folder: Path, least: int = 2) -> list[Story]:
     """
     clusters, parts = defaultdict[int, list["Story"]](list), defaultdict[str, set[str]](set)
     pages: dict[str, Story] = {}
-    try:
-        with (folder / "pairs.jsonl").open(encoding="utf-8") as lines:
-            for pair in map(json.loads, lines):
-                if pair["kind"] == "part":
-                    parts[pair["url1"]].add(pair["url2"])
-                    parts[pair["url2"]].add(pair["url1"])
-        with (folder / "pages.jsonl").open(encoding="utf-8") as lines:
-            for page in map(json.loads, lines):
-                if page["cluster"] is not None:
-                    clusters[page["cluster"]].append(_seen(page))
-                if page["url"] in parts:
-                    pages.setdefault(page["url"], _seen(page))
-        found = [_story(each, parts, pages) for each in clusters.values()]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ConfigurationError(f"No whole audit in {folder} ({error}): run the audit again.") from error
+    for pair in read_rows(folder, "pairs", "kind", "url1", "url2"):
+        if pair["kind"] == "part":
+            parts[pair["url1"]].add(pair["url2"])
+            parts[pair["url2"]].add(pair["url1"])
+    for page in read_rows(folder, "pages", *_COLUMNS, "fetched"):
+        if page["cluster"] is not None:
+            clusters[page["cluster"]].append(_seen(page))
+        if page["url"] in parts:
+            pages.setdefault(page["url"], _seen(page))
+    found = [_story(each, parts, pages) for each in clusters.values()]
     found = [story for story in found if len(story["sources"]) >= least]
     return sorted(found, key=lambda story: (-len(story["sources"]), -len(story["copies"]), story["cluster"]))
 
 
 def _seen(row: Story) -> Story:
-    page = {name: row[name] for name in ("url", "title", "verdict", "similarity", "tokens", "cluster")}
+    page = {name: row[name] for name in _COLUMNS}
     if (time := row["fetched"]) is not None:
         time = datetime.fromtimestamp(time, timezone.utc).isoformat(timespec="seconds")
     return page | {"source": split_url(row["url"]).netloc, "time": time}

@@ -16,7 +16,7 @@ from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 from lxml import etree
 from w3lib.http import headers_raw_to_dict
@@ -24,6 +24,7 @@ from w3lib.http import headers_raw_to_dict
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.extraction.decoding import decode_as_declared, is_binary, is_html_type
 from scrapy_neardup.extraction.parsing import parsed, titles
+from scrapy_neardup.matching.sites import split_url
 
 from .records import (
     DAMAGE,
@@ -269,11 +270,8 @@ def _omission(url: str, status: int, content_type: str | None) -> str | None:
     """Return why such a response is no page, as `Skipped` says it; None if it may be one."""
     if not 200 <= status < 300:
         return "redirect" if 300 <= status < 400 else "error"
-    try:
-        if urlsplit(url).path == "/robots.txt":
-            return "robots"
-    except ValueError:
-        pass
+    if split_url(url).path == "/robots.txt":
+        return "robots"
     return None if content_type is None or is_html_type(content_type) else "not_html"
 
 
