@@ -26,7 +26,6 @@ from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit import audit as audit_here
 from scrapy_neardup.audit.clustering import components
 from scrapy_neardup.audit.output.files import read_rows
-from scrapy_neardup.audit.output.report import read_stories
 from scrapy_neardup.audit.url_rules import COLUMNS, by_site
 from scrapy_neardup.cli import main
 from tests.audit.corpora import edited, feed, template, text
@@ -156,9 +155,7 @@ def test_every_kind_of_input_at_once_by_the_command_line(
         assert rows_of(written, table) == rows_here(tmp_path / "local", table), table
     assert dropped(written) == (tmp_path / "local" / "drop.txt").read_text().splitlines()
     rules = [by_site(read_rows(tmp_path / name, "pages", *COLUMNS)) for name in results]
-    assert rules[0] == rules[1]  # `scrapy-neardup rules` takes either, and so does `stories`
-    one, other = (read_stories(tmp_path / name) for name in results)
-    assert one == other
+    assert rules[0] == rules[1]  # `scrapy-neardup rules` takes either
 
 
 def inputs(folder: Path, pages: list[dict[str, Any]]) -> list[str]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserType, Page
 
-from scrapy_neardup.audit.model import Audit
+from scrapy_neardup.audit import Audit, audit
 from scrapy_neardup.audit.output.report import write_report
+from tests.audit.corpora import feed
 
 SYSTEM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -74,6 +76,15 @@ class Opened:
                 each.click()
         self.wait(
             "[...document.querySelectorAll('.comparison')].every((e) => e.querySelector('.diff, .note'))"
+        )
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> Iterator[Callable[..., Audit]]:
+    """``audited(rows, **options)`` is the audit of a feed."""
+    with ExitStack() as made:
+        yield lambda rows, **options: made.enter_context(
+            audit(feed(tmp_path / "feed.jl", rows), seed=0, workers=1, **options)
         )
 
 

@@ -1,94 +1,54 @@
-"""Crawls made up for the tests of the report: pages, clusters, pairs and texts, the same each time."""
+"""Crawls made up for the tests of the report, audited; the same each time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from scrapy_neardup.audit.model import CLUSTERS, NO_DISTANCE, PAGES, PAIRS, Audit, Input
-from scrapy_neardup.audit.options import AuditOptions
+from scrapy_neardup.audit.model import Audit, Input
 from scrapy_neardup.fingerprint.main_text import MainText
+from tests.audit.corpora import edited, template, text
 
-_STORY = (
-    "the council voted on Tuesday to widen a road along the river after residents asked for shade trees "
-    "cycle lanes and a slower pace near schools while the mayor promised that no house would lose its garden "
-    "and engineers measured traffic noise air and water before they drew new plans which cost less than "
-    "earlier ones did"
-)
-WORDS = _STORY.split()
+#: Audits rows of a feed; see the fixture of this name.
+Audited: TypeAlias = Callable[..., Audit]
+_WALL = "Please log in to continue reading. Already a subscriber? Sign in to your account. "
 
 
-def text(seed: int, change: int = 0, length: int = 120) -> str:
-    """Make a text of *length* words in paragraphs; another *change* substitutes a few of them."""
-    words = [WORDS[i] for i in np.random.default_rng(seed).integers(0, len(WORDS), length)]
-    for place in np.random.default_rng([seed, change]).integers(0, length, 4 if change else 0).tolist():
-        words[place] = f"change{change}"
-    sentences = [" ".join(words[i : i + 12]).capitalize() + "." for i in range(0, length, 12)]
-    return "\n".join(" ".join(sentences[i : i + 3]) for i in range(0, len(sentences), 3))
+def small_crawl(audited: Audited) -> Audit:
+    """Thirty pages: copies on another host, a parameter for tracking, parts of words changed, templates."""
+    said = [
+        ("news/road", 0, text(0)), ("news/road?utm_source=mail", 0, text(0)),
+        ("news/road?utm_source=feed", 0, text(0)), ("news/road#again", 0, text(0)),
+        ("wire/road-to-be-widened-soon", 0, edited(text(0), 4)), ("news/bridge", 4, text(4)),
+        ("wire/bridge-to-be-built-soon", 4, edited(text(4), 4)), ("news/bridge/", 4, text(4)),
+        ("news/chain/0", 7, text(7)), ("news/chain/1", 7, edited(text(7), 4)),
+        ("news/offer/1", 10, template(0, 1)), ("news/offer/2", 10, template(0, 2)),
+        ("news/login", 12, _WALL + text(12, 40)), ("news/login?to=road", 12, _WALL + text(12, 40)),
+        ("news/short", 13, "too short"), *((f"blog/post/{n}", n, text(n)) for n in range(15, 30)),
+    ]  # fmt: skip
+    rows = [
+        {"url": f"https://{host}.example/{path}", "title": f"Story {number}", "text": words,
+         "crawled_at": 1_790_000_000 + 86_400 * day}
+        for day, (name, number, words) in enumerate(said)
+        for host, path in (name.split("/", 1),)
+    ]  # fmt: skip
+    return audited(rows)
 
 
-def audit_of(
-    urls: Sequence[str],
-    clusters: Sequence[int],
-    verdicts: Sequence[str],
-    texts: Sequence[str | None],
-    **changes: Any,
-) -> Audit:
-    """Put lists into columns; the first page of a cluster is its canonical one."""
-    labels = np.array(clusters, np.int32).reshape(-1)
-    table = np.zeros(len(urls), PAGES)
-    table["url"], table["verdict"], table["cluster"] = urls, verdicts, labels
-    table["title"] = changes.pop("titles", [f"Story {i}" for i in range(len(urls))])
-    table["fetched"] = changes.pop("fetched", np.nan)
-    table["rank"], table["tokens"] = np.arange(len(urls)), 120
-    for verdict, distance, similarity in (("near", 2, 0.9), ("exact", 0, 1.0)):
-        rows = (table["verdict"] == verdict) & (labels >= 0)
-        table["distance"][rows], table["similarity"][rows] = distance, similarity
-    rest = ~np.isin(table["verdict"], ("near", "exact"))
-    table["distance"][rest], table["similarity"][rest] = NO_DISTANCE, np.nan
-    groups = np.zeros(labels.max(initial=-1) + 1, CLUSTERS)
-    groups["canonical"] = [labels.tolist().index(number) for number in range(len(groups))]
-    groups["size"] = np.bincount(labels[labels >= 0], minlength=len(groups))
-    for name in ("near", "exact"):
-        counted = labels[(labels >= 0) & (table["verdict"] == name)]
-        groups[name] = np.bincount(counted, minlength=len(groups))
-    kept = np.append(groups["canonical"], 0)[labels]
-    table["canonical"] = np.where(labels >= 0, kept, np.arange(len(urls)))
-    further = {"inputs": ((Input("crawl.jl.gz", "feed"), len(urls)),), "problems": (), **changes}
-    further |= {
-        "skipped": {},
-        "boilerplate": (),
-        "_store": SimpleNamespace(main_text=lambda page: texts[page] and MainText(texts[page])),
-        "_ids": np.arange(len(urls)),
-    }
-    return Audit(table, groups, np.zeros(0, PAIRS), AuditOptions(seed=0), **further)  # type: ignore[arg-type]
+def with_texts(data: Audit, texts: Sequence[str]) -> Audit:
+    """Return an audit whose pages have other texts, whether or not these are alike."""
+    store: Any = SimpleNamespace(main_text=lambda page: MainText(texts[page]))
+    return replace(data, _store=store, _ids=np.arange(len(data.pages)))
 
 
-def small_crawl() -> Audit:
-    """Thirty pages: a chain, copies on another host, a parameter for tracking, exact copies, templates."""
-    names = (
-        "news/road news/road?utm_source=mail news/road?utm_source=feed wire/2026/road-to-be-widened-soon "
-        "news/bridge wire/2026/bridge-to-be-built-soon news/bridge/ news/chain/0 news/chain/1 news/chain/2 "
-        "news/offer/1 news/offer/2 news/login news/short news/road#again"
-    )
-    parts = [name.split("/", 1) for name in [*names.split(), *(f"blog/post/{i}" for i in range(15))]]
-    urls = [f"https://{host}.example/{path}" for host, path in parts]
-    clusters = [0, 0, 0, 0, 1, 1, 1, 2, 2, -1, -1, -1, -1, -1, -1, *[-1] * 15]
-    verdicts = [
-        *("unique", "exact", "exact", "near", "unique", "near", "exact", "unique", "near", "unique"),
-        *("template", "template", "wall", "too_short", "revisit"),
-        *["unique"] * 15,
-    ]
-    texts: list[str | None] = [text(i) for i in range(30)]
-    copies = ((1, 0, 0), (2, 0, 0), (3, 0, 1), (5, 4, 1), (6, 4, 0), (8, 7, 1), (9, 7, 2))
-    for copy, original, change in copies:
-        texts[copy] = text(original, change)
-    texts[16] = text(15, 3)
-    times = 1_790_000_000.0 + 86_400 * np.arange(30)
-    return audit_of(urls, clusters, verdicts, texts, fetched=times)
+def pairs_of(audited: Audited, texts: Sequence[str]) -> Audit:
+    """Return an audit with a cluster of each two of *texts*."""
+    urls = [f"https://a.example/{number:02}" for number in range(len(texts))]
+    return with_texts(audited([{"url": url, "text": text(n // 2)} for n, url in enumerate(urls)]), texts)
 
 
 RTL = "\u202e"  # turns the direction of what follows around
@@ -112,35 +72,27 @@ HOSTILE = [
 ]
 
 
-def hostile_crawl() -> Audit:
+def hostile_crawl(audited: Audited) -> Audit:
     """Each hostile page is canonical in a cluster and a member of it."""
-    urls = [url for _, url in HOSTILE for _ in range(2)]
-    titles = [title for title, _ in HOSTILE for _ in range(2)]
-    count = len(HOSTILE)
-    return audit_of(
-        urls,
-        [i // 2 for i in range(2 * count)],
-        ["unique", "near"] * count,
-        [f"{title}\n{url} {i}" for i, (title, url) in enumerate(zip(titles, urls, strict=True))],
-        titles=titles,
-        inputs=tuple((Input(title, url), 2) for title, url in HOSTILE),
-        problems=tuple((title, url, title) for title, url in HOSTILE),
-    )
-
-
-def large_crawl(clusters: int) -> Audit:
-    """A cluster of 200 pages, then so many *clusters* of 2 to 5, on five hosts; and as many unique pages."""
-    sizes = [200, *(2 + number % 4 for number in range(clusters))]
-    labels = [number for number, size in enumerate(sizes) for _ in range(size)]
-    places = [place for size in sizes for place in range(size)]
-    verdicts = [("unique", "near", "exact")[min(place, 1 + place % 2)] for place in places]
-    urls = [
-        f"https://{'abcde'[(label + place) % 5]}.example/story/{label}" + (f"?ref={place}" if place else "")
-        for label, place in zip(labels, places, strict=True)
+    rows = [
+        {"url": url, "title": title, "text": f"{title}\n{url}\n{text(number)}"}
+        for number, (title, url) in enumerate(HOSTILE)
+        for _ in range(2)
     ]
-    count = len(urls)
-    urls += [f"https://f.example/page/{number}" for number in range(count)]
-    texts = [text(label, place, 300) for label, place in zip(labels, places, strict=True)]
-    return audit_of(
-        urls, [*labels, *[-1] * count], [*verdicts, *["unique"] * count], [*texts, *[None] * count]
+    inputs = tuple((Input(title, url), 2) for title, url in HOSTILE)
+    return replace(
+        audited(rows), inputs=inputs, problems=tuple((title, url, title) for title, url in HOSTILE)
     )
+
+
+def large_crawl(audited: Audited) -> Audit:
+    """A cluster of 200 pages, then 300 of 2 to 5, on five hosts; and as many unique pages."""
+    sizes = [200, *(2 + number % 4 for number in range(300))]
+    places = [(label, place) for label, size in enumerate(sizes) for place in range(size)]
+    urls = [
+        f"https://{'abcde'[(label + place) % 5]}.example/story/{label}" + f"?ref={place}" * bool(place)
+        for label, place in places
+    ]
+    rows = [{"url": url, "text": text(label, 60)} for url, (label, _) in zip(urls, places, strict=True)]
+    rows += [{"url": f"https://f.example/{n}", "text": text(("own", n), 60)} for n in range(len(rows))]
+    return audited(rows)

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Browser
 
@@ -55,6 +57,11 @@ def test_who_was_first_and_who_says_more(tmp_path: Path) -> None:
     assert [each["sources"] for each in lines(out, "--sources", 1)][2:] == [["alone.example"]]
     row = "2026-11-01T00:00:00+00:00\tagency.example\t<b>agency.example\t4\t4\t0\n"
     assert row in run("stories", out).stdout
+    for name in ("pages", "pairs"):  # as Spark writes them
+        rows = [*map(json.loads, (out / f"{name}.jsonl").read_text("utf-8").splitlines())]
+        pq.write_table(pa.Table.from_pylist(rows), out / f"{name}.parquet")
+        (out / f"{name}.jsonl").unlink()
+    assert lines(out) == [harbour, bridge]
 
 
 def test_without_times_urls_are_in_order(tmp_path: Path) -> None:
