@@ -345,6 +345,8 @@ class Writer:
 
     def _maintain(self) -> None:
         """Look for commits of others; take the next step of the maintenance, or the first if it is due."""
+        if not self._environment.compaction_lock.acquire(blocking=False):
+            return  # another thread writes many documents, and looks when they are in a run
         try:
             with self._environment.lock:
                 # An older view keeps LMDB from using pages again, and so does a reader that died.
@@ -359,6 +361,8 @@ class Writer:
             self._steps = None
             with self._environment.lock:
                 self._upkeep.failed(error, self._tuning.upkeep_retry_seconds)
+        finally:
+            self._environment.compaction_lock.release()
 
     def _maintenance_due(self) -> bool:
         """Whether something is due, the last try has failed, or runs may have expired. Needs the lock."""
