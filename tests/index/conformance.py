@@ -30,8 +30,6 @@ HEADER = Header((Family(LAYOUTS[4]), Family(EQUAL), Family(EQUAL, 3)), (("time",
 FINGERPRINT, URL, FURTHER = range(3)
 #: Looked up by the fingerprint and the URL.
 LOOKUPS = (Lookup(FINGERPRINT, 3), Lookup(URL))
-#: Bits in which the documents differ from the one that is looked up, in the order in which they are filed.
-BITS = (3, 1, 0, 2, 1, 0, 3, 4, 1)
 #: A test waits at most so long for what has to happen.
 PATIENCE_SECONDS = 30.0
 #: A fingerprint that is not near 1.
@@ -94,6 +92,28 @@ def outcome(handle: Pending) -> bool | None:
     return handle.confirmed
 
 
+def expected(stored: dict[str, list[int]], asked: list[int], lookup: Lookup) -> tuple[dict[str, int], bool]:
+    """Compare *asked* with the keys of all documents *stored*, the oldest first.
+
+    Returns the URLs that *lookup* finds, each with how many keys it shares, and whether there are more.
+    """
+    rows, met = HEADER.rows[lookup.family], dict[str, tuple[int, int]]()
+    for url, keys in stored.items():
+        if lookup.family == FINGERPRINT:
+            distance = (keys[0] ^ asked[0]).bit_count()
+            shared = int(distance <= lookup.distance)
+        else:
+            some = {*keys[rows]} & {*asked[rows]} - {int(NO_KEY)}
+            has = {key: sum(key in each[rows] for each in stored.values()) for key in some}
+            shared = sum(not lookup.most or count <= lookup.most for count in has.values())
+            distance = -shared
+        if shared:
+            met[url] = distance, shared
+    order = sorted(met, key=lambda url: met[url][0])  # of equal ones the oldest first
+    found = {url: met[url][1] for url in order[: lookup.nearest or None]}
+    return found, len(found) < len(met)
+
+
 class IndexConformance:
     """Tests of any index that `open` makes, empty and of `HEADER`."""
 
@@ -133,17 +153,6 @@ class IndexConformance:
         matches, stored = index.retrieve(FURTHER, asked)
         rows = sorted(zip(matches.query.tolist(), stored.urls, strict=True))
         assert rows == [(0, "u0"), (0, "u1"), (1, "u6"), (1, "u7"), (2, "u8")]
-
-    def test_a_key_of_too_many_documents_is_passed_over(self, index: Index) -> None:
-        alike = documents([FAR] * 6)
-        alike.keys[2] = 49  # as of the document that is looked up
-        index.add(alike.take(slice(4)))
-        assert len(met_by(index, 0, Lookup(FURTHER, most=4))[0]) == 4
-        reservation = reserve(index, alike.take(slice(4, 5)))
-        assert met_by(index, 0, Lookup(FURTHER, most=4)) == ([], False)  # pending ones count
-        assert len(met_by(index, 0, Lookup(FURTHER, most=5))[0]) == 5
-        reservation.release()
-        assert len(met_by(index, 0, Lookup(FURTHER, most=4))[0]) == 4
 
     def test_records_and_urls_come_back(self, index: Index) -> None:
         new = documents([3, 1, 2])
@@ -266,53 +275,54 @@ class IndexConformance:
             thread.join(60)
         assert len(filed) == 20
 
-    # `Lookup.nearest`
+    def test_lookups_with_bounds_find_what_brute_force_does(self) -> None:
+        """While documents come and go, after the index was opened again, and with pending ones."""
+        dice = random.Random(3)
+        stored: dict[str, list[int]] = {}
+        numbers: dict[str, int] = {}
 
-    def test_the_fewest_different_bits_come_first_and_then_the_oldest(self, index: Index) -> None:
-        order = [place for place in np.argsort(BITS, kind="stable").tolist() if BITS[place] < 4]
-        for start in (0, 5):
-            index.add(documents([(1 << bits) - 1 for bits in BITS[start : start + 5]], start))
-        for nearest in range(1, len(BITS) + 2):
-            found = index.find(documents([0], 99), [Lookup(FINGERPRINT, 3, nearest=nearest)])
-            assert sorted(found.stored.urls) == sorted(f"u{place}" for place in order[:nearest])
-            assert found.documents.tolist() == sorted(found.documents.tolist())
-            assert (found.crowded, found.narrowed) == (nearest < len(order), False)
+        def made(count: int) -> Documents:
+            start = len(numbers)
+            new = documents([dice.choice((0, 2**64 - 1)) for _ in range(count)], start)
+            for row, url in enumerate(new.urls):
+                for bit in dice.sample((0, 15, 16, 31, 33, 47, 48, 63), dice.choice((0, 1, 2, 3, 4))):
+                    new.keys[0, row] ^= np.uint64(1 << bit)
+                further = dice.sample(range(6), dice.randint(1, 3))
+                new.keys[1, row], new.keys[2:, row] = dice.randrange(3), [*further, NO_KEY, NO_KEY][:3]
+                stored[url], numbers[url] = new.keys[:, row].tolist(), -1
+            return new
 
-    def test_what_is_removed_makes_room(self, index: Index) -> None:
-        lookup = Lookup(FINGERPRINT, 3, nearest=2)
-        numbers = index.add(documents([1, 1, 1, 1])).tolist()
-        index.discard(numbers[:1])
-        assert met_by(index, 1, lookup) == (["u1", "u2"], True)
-        index.discard(numbers[1:2])
-        assert met_by(index, 1, lookup) == (["u2", "u3"], False)
+        def compare(index: Index) -> None:
+            for asked in (made(1) for _ in range(4)):
+                del stored[asked.urls[0]]
+                nearest, most = dice.choice((0, 1, 2, 3, 5, 8, 1000)), dice.choice((0, 1, 4, 8, 1000))
+                for lookup in (
+                    Lookup(FINGERPRINT, dice.randint(0, 3), nearest=nearest, compared=10_000),
+                    Lookup(URL, nearest=nearest),
+                    Lookup(FURTHER, most=most, nearest=nearest),
+                ):
+                    found = index.find(asked, [lookup])
+                    met = dict(zip(found.stored.urls, found.shared[0].tolist(), strict=True))
+                    assert (met, found.crowded) == expected(stored, asked.keys[:, 0].tolist(), lookup)
+                    assert found.documents.tolist() == sorted(found.documents.tolist())
+                    assert not found.narrowed
 
-    def test_pending_documents_are_the_newest(self, index: Index) -> None:
-        lookups = [Lookup(FINGERPRINT, 3, nearest=3), Lookup(URL, nearest=3)]
-        index.add(documents([1, 1]))
-        pending = [reserve(index, documents([1], number)) for number in (2, 3)]
-        assert met_by(index, 1, *lookups) == (["u0", "u1", "u2"], True)
-        pending[0].release()
-        assert met_by(index, 1, *lookups) == (["u0", "u1", "u3"], False)
-
-    def test_of_equal_keys_the_most_shared_come_first_and_then_the_oldest(self, index: Index) -> None:
-        new = documents([0] * 6)
-        new.keys[2:5] = np.array(  # three further keys of each of six documents
-            [[7, 20, 21, 7, 7, 7], [30, 31, 8, 8, 32, 33], [40, 9, 9, 9, 41, 42]], np.uint64
-        )
-        asked = new.take(slice(3, 4))
-        index.add(new)
-        for nearest, urls in ((1, ["u3"]), (2, ["u2", "u3"]), (4, ["u0", "u1", "u2", "u3"])):
-            found = index.find(asked, [Lookup(FURTHER, nearest=nearest)])
-            assert (sorted(found.stored.urls), found.crowded) == (urls, True)
-        found = index.find(asked, [Lookup(FURTHER, nearest=6)])
-        assert (found.shared.tolist(), found.crowded) == ([[1, 1, 2, 3, 1, 1]], False)
-        # A key that too many share is passed over, with a bound as without.
-        found = index.find(asked, [Lookup(FURTHER, most=3, nearest=4)])
-        assert (sorted(found.stored.urls), found.crowded) == (["u1", "u2", "u3"], False)
-
-    def test_of_one_equal_key_the_oldest_come_first_by_each_lookup(self, index: Index) -> None:
-        new = documents([0, 2**64 - 1] * 4)
-        new.keys[1] = 99
-        index.add(new)
-        lookups = [Lookup(URL, nearest=2), Lookup(FINGERPRINT, 3, nearest=3)]
-        assert met_by(index, 2**64 - 1, *lookups) == (["u0", "u1", "u3", "u5"], True)
+        with closing(self.open()) as index:
+            for _ in range(8):
+                new = made(dice.randint(1, 20))
+                numbers.update(zip(new.urls, index.add(new).tolist(), strict=True))
+                gone = dice.sample(sorted(stored), dice.randint(0, len(stored) // 4))
+                index.discard([numbers[url] for url in gone])
+                for url in gone:
+                    del stored[url]
+                compare(index)
+            index.flush()
+            index = self.reopen(index)
+            compare(index)
+            pending = {new.urls[0]: reserve(index, new) for new in (made(1) for _ in range(6))}
+            compare(index)
+            for url in [*pending][::2]:
+                pending.pop(url).release()
+                del stored[url]
+            compare(index)
+            index.close()

@@ -9,6 +9,8 @@ import pytest
 from scrapy_neardup.index import Index, LmdbIndex, MemoryIndex
 from tests.index.conformance import HEADER, IndexConformance
 
+from .small import SMALL
+
 
 class TestMemory(IndexConformance):
     def open(self) -> Index:
@@ -31,3 +33,16 @@ class TestDisk(IndexConformance):
     def reopen(self, index: Index) -> Index:
         index.close()
         return LmdbIndex(self.path, HEADER)
+
+
+class TestSmall(TestDisk):
+    """With every size small there are runs, in several partitions, and what is opened again is one run."""
+
+    def open(self) -> Index:
+        return LmdbIndex(self.path, HEADER, tuning=SMALL)
+
+    def reopen(self, index: Index) -> Index:
+        assert isinstance(index, LmdbIndex)
+        index.compact()
+        index.close()
+        return self.open()

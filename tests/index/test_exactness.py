@@ -18,10 +18,12 @@ from scrapy_neardup.index.lmdb.commands import check
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import State, write_state
 from scrapy_neardup.index.lmdb.snapshot import search_near
+from scrapy_neardup.index.protocol import Lookup
 from scrapy_neardup.index.search import search_all
 from scrapy_neardup.index.tables import LAYOUTS, Family, PermutedTables
+from tests.index.conformance import HEADER, documents
 
-from .small import reading_of
+from .small import SMALL, reading_of
 
 if TYPE_CHECKING:
     Million = tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, ...]]]
@@ -160,6 +162,31 @@ def test_slices_of_a_batch_make_no_difference(rows: int, distance: int, tmp_path
         with reading_of(index) as reader:
             matches = search_all(lambda some: search_near(reader, 0, some, distance), queries, rows)
     assert found(matches) == brute_force(stored, queries, distance)
+
+
+@pytest.mark.parametrize("compared", [1, 5, 60, 300])
+def test_fewer_are_compared_by_longer_prefixes_whatever_the_runs_are(compared: int, tmp_path: Path) -> None:
+    """All within the distance that are found share a prefix; more never are, and merges change nothing."""
+    dice = np.random.default_rng(3)
+    crowd = [int(each) & ~0xFFFF for each in dice.integers(0, 2**64, 150, np.uint64)]
+    near = [1 << bit for bit in range(16, 64)]
+    new = [*crowd[:80], *near[:30], *crowd[80:], *near[30:], *[0] * 20]
+    with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
+        for start in range(0, len(new), 40):
+            index.add(documents(new[start : start + 40], start))
+        lookups = [Lookup(0, 3, nearest=1000, compared=compared)]
+        before = index.find(documents([0]), lookups)
+        whole = index.find(documents([0]), [Lookup(0, 3)])
+        assert index.gauges()["runs"] > 1
+        index.compact()
+        after = index.find(documents([0]), lookups)
+    assert len(whole.documents) == len(near) + 20
+    assert set(before.stored.urls) <= set(whole.stored.urls)
+    assert before.narrowed
+    assert after.narrowed
+    assert set(before.stored.urls) == set(after.stored.urls)
+    if compared >= 80:  # the equal ones are in four tables
+        assert {f"u{number}" for number in range(len(new) - 20, len(new))} <= set(before.stored.urls)
 
 
 def test_the_last_number_of_a_document_is_refused(tmp_path: Path) -> None:
