@@ -181,43 +181,35 @@ def test_memory_is_bounded_and_busy_sites_are_kept(monkeypatch: pytest.MonkeyPat
 
 
 @examples(200)
-@given(
-    st.integers(1, 4),
-    st.integers(1, 6),
-    st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([QUICK, 2.0, 9.0, 1000.0])), max_size=60),
-)
-def test_every_page_is_answered_once(workers: int, in_flight: int, pages: list[tuple[str, float]]) -> None:
-    crawl = Crawl(workers=workers, in_flight=in_flight).run(pages)
-    answered = crawl.extracted + crawl.late + crawl.refused
-    assert answered == Counter(site for site, _ in pages)
-    assert (crawl.free, crawl.idle, len(crawl.pool)) == (in_flight, workers, 0)
-    # All places are free again.
-    crawl.clock.now += PAUSE
-    answers: list[bool] = []
-    for number in range(workers + 1):
-        crawl.turns.ask(number, answers.append)
-    assert answers == [True] * (workers + 1)
+@given(st.integers(1, 4), st.lists(st.sampled_from(["ask", "end", "late", "leave"]), max_size=60), st.data())
+def test_every_page_is_answered_once_and_may_leave_at_any_time(
+    places: int, steps: list[str], data: st.DataObject
+) -> None:
+    clock = Clock()
+    turns = FairQueue(places, LIMIT, clock=clock)
+    pages: list[tuple[Turn, list[bool]]] = []
+    left: list[tuple[list[bool], list[bool]]] = []
 
+    def end(place: int, step: str) -> None:
+        turn, answers = pages.pop(place)
+        left.append((answers, [*answers]))
+        turns.end(turn, {"end": QUICK, "late": LIMIT, "leave": 0.0}[step], late=step == "late")
 
-@given(st.lists(st.sampled_from(["ask", "end", "abandon"]), max_size=60), st.data())
-def test_pages_may_leave_at_any_time(steps: list[str], data: st.DataObject) -> None:
-    turns = FairQueue(2, LIMIT, clock=Clock())
-    answers: dict[int, list[bool]] = {}
-    open_turns: list[tuple[Turn, list[bool]]] = []
-    for number, step in enumerate(steps):
+    for step in steps:
+        clock.now += data.draw(st.sampled_from([QUICK, 2.0, 1000.0]))
         if step == "ask":
-            answers[number] = []
-            site = data.draw(st.sampled_from("abcd"))
-            open_turns.append((turns.ask(site, answers[number].append), answers[number]))
-        elif open_turns:
-            turn, answer = open_turns.pop(data.draw(st.integers(0, len(open_turns) - 1)))
-            turns.end(turn, QUICK if step == "end" else 0.0)
-            if not answer:
-                answer.append(False)  # it left while it waited; nothing may be decided after that
-        assert all(len(answer) <= 1 for answer in answers.values())
-        assert sum(answer == [True] for _, answer in open_turns) <= 2
-    for turn, answer in open_turns:
-        turns.end(turn)
-        if not answer:
-            answer.append(False)
-    assert all(len(answer) == 1 for answer in answers.values())
+            answers: list[bool] = []
+            pages.append((turns.ask(data.draw(st.sampled_from("abcd")), answers.append), answers))
+        elif pages:
+            end(data.draw(st.integers(0, len(pages) - 1)), step)
+        granted = sum(answers == [True] for _, answers in pages)
+        assert granted <= places
+    while pages:
+        end(next(place for place, (_, answers) in enumerate(pages) if answers), "end")
+    # Nothing is decided of one that has left, and all others had one answer; all places are free again.
+    assert all(after == before and len(after) <= 1 for after, before in left)
+    clock.now += PAUSE
+    answers = []
+    for number in range(places):
+        turns.ask(number, answers.append)
+    assert answers == [True] * places

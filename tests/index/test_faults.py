@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import resource
 import signal
 import threading
 import time
@@ -62,45 +61,6 @@ def lock_holder(path: Path) -> None:
     (path / "open").touch()
     wait((path / "go").exists)
     index._environment.write(work)
-
-
-def on_a_full_disk(path: Path) -> list[tuple[str, object]]:
-    """Use an index while its file cannot grow, and then can; returns what was logged."""
-    logged: list[logging.LogRecord] = []
-    handler = logging.Handler()
-    handler.emit = logged.append
-    logging.getLogger("scrapy_neardup").addHandler(handler)
-    index = LmdbIndex(path, HEADER)
-    store(index, *range(100))
-    index.flush()
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (index.gauges()["bytes"] + 4096, hard))
-    store(index, *range(100, 3000))
-    wait(lambda: index.gauges()["degraded"])
-    store(index, *range(3000, 3100))
-    assert all(has(index, number) for number in range(3100))
-    with pytest.raises(IndexUnavailable, match="changes cannot be written to the index"):
-        index.flush()
-    gauges = index.gauges()
-    assert (gauges["degraded"], gauges["documents"]) == (1, 3100)
-    assert gauges["backlog"] > 2000
-    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-    wait(lambda: (gauges := index.gauges())["backlog"] == gauges["degraded"] == 0, 60)  # upkeep may wait 30
-    assert index.gauges()["forgotten"] == 0
-    index.close()
-    return [(record.getMessage(), record.exc_info) for record in logged]
-
-
-@pytest.mark.slow
-def test_full_disk_recovers(tmp_path: Path) -> None:
-    done = isolated(lambda: on_a_full_disk(tmp_path))
-    assert not done.died
-    ((said, trace),) = done.result
-    assert "the crawl goes on" in said
-    assert not trace
-    with closing(LmdbIndex(tmp_path, HEADER)) as index:
-        check(index)
-        assert all(has(index, number) for number in range(3100))
 
 
 def test_maintenance_that_fails_is_reported_once_and_tried_again(

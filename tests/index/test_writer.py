@@ -16,7 +16,7 @@ from scrapy_neardup.index import LmdbIndex
 
 from .consistency import check
 from .flaky import Flaky
-from .small import HEADER, SMALL, documents, reading_of, store, wait
+from .small import HEADER, SMALL, documents, has, reading_of, store, wait
 
 #: Nothing is due by the time that has passed.
 PATIENT = replace(SMALL, group_seconds=60.0)
@@ -74,7 +74,10 @@ def test_a_long_log_is_flushed(tmp_path: Path) -> None:
 FULL = lmdb.DiskError("full")
 
 
-def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(tmp_path: Path, flaky: Flaky) -> None:
+def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(
+    tmp_path: Path, flaky: Flaky, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What waits is found; on a real disk: `python -m torture --only faults`."""
     tuning = replace(PATIENT, commit_retry_seconds=60.0)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         index.add(documents([50], ["u50"]))
@@ -90,6 +93,10 @@ def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(tmp_path: P
             assert isinstance(raised.value.__cause__, lmdb.DiskError)
             gauges = index.gauges()
             assert (gauges["commit_errors"], gauges["degraded"], gauges["commits"]) == (tries, 1, 0)
+            assert (gauges["documents"], gauges["forgotten"]) == (2, 0)
+            assert [has(index, number) for number in (1, 2, 50)] == [True, True, False]
+        (said,) = caplog.records  # once, without a traceback
+        assert ("the crawl goes on" in said.getMessage(), bool(said.exc_info)) == (True, False)
         flaky.hook = None
         index.flush()
         gauges = index.gauges()

@@ -5,7 +5,6 @@ import time
 
 import pytest
 from scrapy import Request
-from scrapy.exceptions import DropItem
 from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_neardup.detector import Detector
@@ -46,29 +45,6 @@ async def test_six_at_once(site, crawl, pages, policy, remote, monkeypatch):
     assert all(failure.request.callback == result.spider.parse for failure in result.spider.failures)
     assert bool(threads) == remote
     assert threading.main_thread() not in threads
-
-
-@pytest.mark.parametrize("where", ["callback", "pipeline", "drop"])
-@policies
-async def test_the_first_fails(site, crawl, pages, policy, where):
-    class Failing(pages):
-        def parse(self, response):
-            self.note(response)
-            if where == "callback" and len(self.seen) == 1:
-                raise ValueError("broken callback")
-            yield {"url": response.url, "fails": len(self.seen) == 1}
-
-    class Pipeline:
-        def process_item(self, item):
-            if item.pop("fails"):
-                raise (ValueError("broken pipeline") if where == "pipeline" else DropItem("invalid"))
-            return item
-
-    settings = {"NEARDUP_POLICY": policy, "ITEM_PIPELINES": {Pipeline: 300}}
-    result = await crawl(Failing, settings, urls=site.copies(6), at_once=6, raises=True)
-    assert result["released"] == 1
-    check_one_unique(result, policy, callbacks=2)
-    assert len(result.items) == (5 if policy == "tag" else 1)
 
 
 async def test_all_fail(site, crawl, pages):
