@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .arguments import require_number, require_path, require_type, require_whole
+from .arguments import require_number, require_type, require_whole
 from .clock import SECONDS_PER_DAY, now
 from .errors import ConfigurationError
 from .fingerprint import Features, Fingerprinter, MainText, Signature, load_scheme
@@ -104,8 +104,6 @@ class Detector:
         been made with the same ones, but for the version. *reset* empties the index first. Raises
         `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
         """
-        if path is not None:
-            require_path(path)
         require_type("extractor", extractor, str, "a name, a str")
         if features is not None:
             require_type("features", features, Features, "a Features")

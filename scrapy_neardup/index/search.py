@@ -187,16 +187,15 @@ def most_shared(counts: Mapping[int, int], nearest: int = 0) -> Met:
     return Met({number: counts[number] for number in chosen}, crowded=True)
 
 
-def closest(parts: Sequence[Matches], count: int, gone: NDArray[np.int64] = NO_MATCHES.document) -> Met:
+def closest(parts: Sequence[Matches], count: int) -> Met:
     """Return the *count* documents of *parts* that differ in the fewest bits, of equals the oldest; 0: all.
 
-    A document may come several times. Those of *gone* (int64[n], ascending) do not count.
+    A document may come several times.
     """
     if not any(len(part.document) for part in parts):
         return Met({})
     every = Matches(*map(np.concatenate, zip(*parts, strict=True)))
     order = _age(every.document).astype(np.uint64) | every.distance.astype(np.uint64) << np.uint64(_AGE_BITS)
-    order = order[~is_member(every.document, gone)]
     count = count or len(order)
     size = 16 * (count + 1)
     while True:  # of a flood, only the first are sorted

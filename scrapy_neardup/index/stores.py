@@ -98,8 +98,6 @@ class FingerprintIndex(AbstractContextManager["FingerprintIndex"]):
         reset: bool = False,
     ) -> Self:
         """Open the index at *path*, see `open_index`; *tables* is 4, 10 or 20, or any layout."""
-        if path is not None:
-            require_path(path)
         if not isinstance(tables, PermutedTables):
             if tables not in LAYOUTS:
                 raise ConfigurationError(f"tables is {tables!r}: use one of {sorted(LAYOUTS)}.")

@@ -7,11 +7,11 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
@@ -82,9 +82,13 @@ class EventReporter:
         except Exception:  # noqa: BLE001
             self._log_failure("stats", f"neardup/{name} is not counted.", trace=True)
 
-    def fails_open(self, stage: str, subject: str) -> _FailsOpen:
+    @contextmanager
+    def fails_open(self, stage: str, subject: str) -> Iterator[None]:
         """Report and swallow what the body of the ``with`` raises: no page is lost by a failure of ours."""
-        return _FailsOpen(self, stage, subject)
+        try:
+            yield
+        except Exception:  # noqa: BLE001
+            self.failed(stage, subject)
 
     def failed(self, stage: str, message: str, *, trace: bool = True) -> None:
         """Count and log that *stage* has failed, so that a page or an item passes unjudged."""
@@ -190,22 +194,6 @@ class EventReporter:
         except Exception as error:  # noqa: BLE001
             message = f"{self.report.path} lacks a line: {error}"
             self.failed("report", message, trace=not isinstance(error, OSError))
-
-
-class _FailsOpen(NamedTuple):
-    """The block of `EventReporter.fails_open`, of which a page enters ten: a generator takes longer."""
-
-    reporter: EventReporter
-    stage: str
-    subject: str
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, Exception):
-            self.reporter.failed(self.stage, self.subject)
-        return isinstance(error, Exception)
 
 
 class ReportFile:

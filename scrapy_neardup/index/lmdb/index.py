@@ -78,11 +78,10 @@ class LmdbIndex(MemoryIndex):
 
     def _closest(self, lookup: Lookup, key: NDArray[np.uint64]) -> Met:
         family, distance, *_, compared = lookup
-        snapshot = self._memtable.snapshot
         with decoding("A partition"):
-            in_runs, narrowed = search_one(snapshot, family, int(key[0]), distance, compared)
+            in_runs, narrowed = search_one(self._memtable.snapshot, family, int(key[0]), distance, compared)
         parts = [in_runs, *self._columns.near(family, key, distance)]
-        return closest(parts, lookup.nearest, snapshot.dead)._replace(narrowed=narrowed)
+        return closest(parts, lookup.nearest)._replace(narrowed=narrowed)
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         with self.lock, translated(self._environment.path):

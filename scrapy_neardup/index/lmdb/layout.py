@@ -14,7 +14,6 @@ import lmdb
 import numpy as np
 from numpy.typing import NDArray
 
-from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.header import Header, damaged, decoding
 from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.search import Entries
@@ -149,12 +148,8 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
         stored = read_header(environment, transaction)
         if stored is not None:
             return stored
-        if known:
+        if known or wanted is None:
             raise corrupted(environment.path / DATA, "it is empty and should hold an index")
-        if wanted is None:
-            raise IndexUnavailable(
-                f"There is no index in {environment.path}: name the directory of an index."
-            )
         transaction.put(b"header", _sealed(wanted.to_json()), db=environment.databases["meta"])
         write_state(environment, transaction, State())
         return wanted

@@ -84,6 +84,10 @@ class Snapshot:
         new = hidden[~is_member(hidden, self.dead)]
         self.dead = np.sort(np.concatenate([self.dead, new])) if len(new) else self.dead
 
+    def alive(self, found: Matches) -> Matches:
+        """Return those of *found* that do not count as removed."""
+        return found.take(~is_member(found.document, self.dead)) if len(self.dead) else found
+
     def held(self, run: Run) -> NDArray[np.bool_]:
         """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
         held = self._held.get(run.id)
@@ -214,19 +218,15 @@ def with_key(reader: Snapshot, family: int, key: int, limit: int) -> set[int]:
 def search_near(reader: Snapshot, family: int, keys: NDArray[np.uint64], distance: int) -> Iterator[Matches]:
     """Yield the documents within *distance* bits of *keys* (uint64[n]), perhaps several times."""
     if len(keys) > reader.tuning.few_keys:
-        found = _search_many(reader, family, keys, distance)
-    else:
-        found = (
-            Matches(part.query + position, part.document, part.distance)
-            for position, key in enumerate(keys.tolist())
-            for part in [search_one(reader, family, key, distance, 0)[0]]
-        )
-    for matches in found:
-        yield matches.take(~is_member(matches.document, reader.dead)) if len(reader.dead) else matches
+        yield from map(reader.alive, _search_many(reader, family, keys, distance))
+        return
+    for position, key in enumerate(keys.tolist()):
+        found, _ = search_one(reader, family, key, distance, 0)
+        yield found._replace(query=found.query + position)
 
 
 def search_one(reader: Snapshot, family: int, key: int, distance: int, compared: int) -> tuple[Matches, bool]:
-    """Return the documents within *distance* bits of *key*, perhaps several times, and removed ones, too.
+    """Return the documents within *distance* bits of *key*, perhaps several times.
 
     If there are more than *compared* entries, unless that is 0, those that share the longest prefixes with
     the key are compared, and True is returned besides.
@@ -244,7 +244,8 @@ def search_one(reader: Snapshot, family: int, key: int, distance: int, compared:
     if not len(near):
         return NO_MATCHES, too_many
     documents = np.concatenate([entries.documents[start:stop] for _, entries, start, stop, _, _ in ranges])
-    return Matches(np.zeros(len(near), np.int64), documents[near].astype(np.int64), bits[near]), too_many
+    found = Matches(np.zeros(len(near), np.int64), documents[near].astype(np.int64), bits[near])
+    return reader.alive(found), too_many
 
 
 def _ranges(reader: Snapshot, family: int, key: int, distance: int) -> list[Range]:
