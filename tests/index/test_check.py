@@ -67,21 +67,6 @@ def found(environment: Environment) -> list[str]:
     return [f"{p.where}: {p.what}" for p in find_problems(environment, HEADER)]
 
 
-def test_a_sound_index_has_no_problems(tmp_path: Path) -> None:
-    steps: list[tuple[int, int]] = []
-    for round_ in range(6):
-        with closing(LmdbIndex(tmp_path, HEADER, tuning=SMALL)) as index:
-            fill(index, 40 * round_, 40 * round_ + 40 - round_)
-            assert list(check(index)) == []
-            if round_ == 3:
-                index.compact()
-                assert list(check(index)) == []
-        with opened(tmp_path) as (environment, header):
-            steps.clear()
-            assert not [*find_problems(environment, header, lambda done, total: steps.append((done, total)))]
-            assert steps == [(number + 1, len(steps)) for number in range(len(steps))] != []
-
-
 # One kind of damage each, of values whose checksums are right. The run is the oldest one.
 
 
@@ -147,9 +132,11 @@ def put(environment: Environment, item: Item) -> None:
 
 
 def test_every_flipped_bit_is_found(path: Path) -> None:
-    """In any value."""
-    dice = random.Random(5)
-    with opened(path) as (environment, _):
+    """In any value; and it is told how many parts are read."""
+    dice, steps = random.Random(5), list[tuple[int, int]]()
+    with opened(path) as (environment, header):
+        assert not [*find_problems(environment, header, lambda done, total: steps.append((done, total)))]
+        assert steps == [(number + 1, len(steps)) for number in range(len(steps))] != []
         live = {run.id for run in state(environment).runs}
         with environment.read() as transaction:
             stored = [
