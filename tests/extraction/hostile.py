@@ -51,6 +51,14 @@ def nested(levels: int) -> bytes:
     ).encode()
 
 
+def spanning_table(rows: int = 300) -> bytes:
+    """13 kB at 300 rows; trafilatura writes out every cell that it spans, and works on for minutes."""
+    row = '<tr><td colspan="1000" rowspan="1000">x</td></tr>'
+    return (
+        f"<html><body><article><p>{ENGLISH}</p><table>{row * rows}</table></article></body></html>".encode()
+    )
+
+
 def _png() -> bytes:
     return b"\x89PNG\r\n\x1a\n" + zlib.compress(random.Random(1).randbytes(50_000))
 
