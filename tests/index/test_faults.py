@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import resource
 import signal
 import threading
 import time
@@ -61,6 +62,30 @@ def lock_holder(path: Path) -> None:
     (path / "open").touch()
     wait((path / "go").exists)
     index._environment.write(work)
+
+
+def on_a_full_disk(path: Path) -> None:
+    """Use an index while its file cannot grow, and then can."""
+    with closing(LmdbIndex(path, HEADER)) as index:
+        store(index, *range(100))
+        index.flush()
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (index.gauges()["bytes"] + 4096, hard))
+        store(index, *range(100, 3000))
+        wait(lambda: index.gauges()["degraded"])
+        assert all(has(index, number) for number in range(3000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        wait(lambda: not index.gauges()["degraded"], 60)  # upkeep may wait 30
+        assert index.gauges()["forgotten"] == 0
+
+
+@pytest.mark.slow
+def test_full_disk_recovers(tmp_path: Path) -> None:
+    """What is said meanwhile: test_writer.py."""
+    assert not isolated(lambda: on_a_full_disk(tmp_path)).died
+    with closing(LmdbIndex(tmp_path, HEADER)) as index:
+        check(index)
+        assert all(has(index, number) for number in range(3000))
 
 
 def test_maintenance_that_fails_is_reported_once_and_tried_again(

@@ -77,7 +77,6 @@ FULL = lmdb.DiskError("full")
 def test_a_flush_that_fails_says_how_much_waits_and_what_can_be_done(
     tmp_path: Path, flaky: Flaky, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What waits is found; on a real disk: `python -m torture --only faults`."""
     tuning = replace(PATIENT, commit_retry_seconds=60.0)
     with closing(LmdbIndex(tmp_path, HEADER, tuning=tuning)) as index:
         index.add(documents([50], ["u50"]))
