@@ -42,6 +42,13 @@ class Document(BaseModel, extra="forbid"):
     html: str | None = None
     scope: str = Field("", max_length=8192)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_few(cls, given: object) -> object:
+        if isinstance(given, dict) and len(given) > len(cls.model_fields):  # of each one more is told, in turn
+            raise ValueError("a document has a url, a text or html, and a scope, and nothing else")
+        return given
+
     @model_validator(mode="after")
     def _has_one(self) -> Document:
         if (self.text is None) == (self.html is None):
@@ -154,17 +161,20 @@ def application(detector: Detector, workers: Workers, *, most_bytes: int, token:
 
 
 class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
-    """A connection that ends when for `HEAD_SECONDS`, or twice that, no head of a request has come."""
+    """A connection that ends when for `HEAD_SECONDS`, or twice that, no request has come or its answer is unread."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._watch(self)
+        self._watch(self, 0)
 
-    def _watch(self, before: Any) -> None:
-        if self.cycle is before and (before is None or self.cycle.response_complete):
+    def _watch(self, before: Any, unread_before: int) -> None:
+        unread = self.transport.get_write_buffer_size()
+        if self.cycle is before and unread and unread_before:
+            self.transport.abort()  # to close it would wait for the reader
+        elif self.cycle is before and not unread and (before is None or self.cycle.response_complete):
             self.transport.close()
         if not self.transport.is_closing():
-            self.loop.call_later(HEAD_SECONDS, self._watch, self.cycle)
+            self.loop.call_later(HEAD_SECONDS, self._watch, self.cycle, unread)
 
 
 class _Guard:

@@ -18,7 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_neardup.arguments import escaped
-from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.errors import ConfigurationError, NearDupError
 from scrapy_neardup.matching.sites import host_of
 from scrapy_neardup.verdict import Verdict
 
@@ -87,6 +87,8 @@ class EventReporter:
         """Report and swallow what the body of the ``with`` raises: no page is lost by a failure of ours."""
         try:
             yield
+        except NearDupError as error:  # its sentence says all, and the remedy
+            self.failed(stage, f"{subject}: {error}", trace=False)
         except Exception:  # noqa: BLE001
             self.failed(stage, subject)
 

@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 from scrapy.statscollectors import MemoryStatsCollector
 
-from scrapy_neardup.errors import ConfigurationError
+from scrapy_neardup.errors import ConfigurationError, IndexUnavailable
 from scrapy_neardup.matching.rules import Evidence
 from scrapy_neardup.plugin import signals
 from scrapy_neardup.plugin.events import EventReporter
@@ -174,12 +174,14 @@ def test_three_failures_of_a_kind_are_logged(caplog):
     for number in range(5):
         with told.fails_open("item", f"it was {number}"):
             fail()
-    told.failed("report", "another", trace=False)
+    with told.fails_open("flush", "the last fingerprints"):
+        raise IndexUnavailable("no space left: free some")
     *said, last = caplog.records
     assert [record.getMessage().partition(": it was ")[2][:1] for record in said] == [*"012"]
     assert ["no more" in record.getMessage() for record in said] == [False, False, True]
     assert all(record.exc_info[0] is BrokenError for record in said)
-    assert ("(report)" in last.getMessage(), bool(last.exc_info)) == (True, False)
+    assert last.getMessage().endswith("(flush) and lets this pass: the last fingerprints: no space left: free some")
+    assert not last.exc_info
 
 
 async def test_every_drop_is_explained_by_its_line(site, crawl, pages, text, page):
