@@ -45,7 +45,7 @@ class Document(BaseModel, extra="forbid"):
     @model_validator(mode="before")
     @classmethod
     def _has_few(cls, given: object) -> object:
-        if isinstance(given, dict) and len(given) > len(cls.model_fields):  # of each one more is told, in turn
+        if isinstance(given, dict) and len(given) > len(cls.model_fields):  # else each is an error of its own
             raise ValueError("a document has a url, a text or html, and a scope, and nothing else")
         return given
 
@@ -161,7 +161,7 @@ def application(detector: Detector, workers: Workers, *, most_bytes: int, token:
 
 
 class Connection(AutoHTTPProtocol):  # type: ignore[misc,valid-type]
-    """A connection that ends when for `HEAD_SECONDS`, or twice that, no request has come or its answer is unread."""
+    """A connection that ends when for `HEAD_SECONDS`, or twice that, no request or no reader has come."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
