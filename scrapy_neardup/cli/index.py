@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -92,10 +92,7 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
 def prune(path: Path | str, days: float, dry_run: bool) -> None:
     """Forget old documents, then merge the tables."""
     oldest = clock.now() - days * clock.SECONDS_PER_DAY
-    with (
-        _read(path) if dry_run else _opened(path) as found,
-        progress("Looking for old documents, and merging"),
-    ):
+    with _opened(path) as found, progress("Looking for old documents, and merging"):
         old = _select(found, lambda some: some.records["time"] < oldest, "time")
         if not dry_run:
             found.discard(old)
@@ -114,22 +111,6 @@ def _opened(path: Path | str) -> contextlib.closing[Any]:
     from scrapy_neardup.index import open_index
 
     return contextlib.closing(open_index(path, None))
-
-
-@contextlib.contextmanager
-def _read(path: Path | str) -> Iterator[Any]:
-    """Open an index to look at its documents, writing nothing."""
-    from scrapy_neardup.index.lmdb import commands, snapshot
-
-    if isinstance(path, str):
-        with _opened(path) as found:
-            yield found
-    else:
-        with (
-            commands.opened(Path(path)) as (environment, header),
-            snapshot.reading(environment, header) as found,
-        ):
-            yield found
 
 
 def _select(index: Any, chosen: Callable[[Any], Iterable[Any]], *fields: str) -> list[int]:

@@ -193,8 +193,10 @@ def test_names_and_texts_in_no_encoding(tmp_path: Path) -> None:
     rows = [row | {"url": f"https://a.example/\ud800{n}", "text": text(n // 2) + " \udfff"} for n in range(6)]
     path = tmp_path / "\udcfffeed.jl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows) + "broken\n")
-    result = run("audit", path, "--out", tmp_path / "out", "--json")
+    result = run("audit", path, "--out", tmp_path / "out", "--json", "--kept", tmp_path / "kept")
     assert result.exit_code == 3, result.output
+    dropped = (tmp_path / "out" / "drop.txt").read_text().count("\n")
+    assert (tmp_path / "kept" / path.name).read_bytes().count(b"\n") == 7 - dropped < 7
     for file in (tmp_path / "out").iterdir():
         if file.suffix in (".jsonl", ".json", ".txt", ".html"):
             assert file.read_bytes().decode("utf-8")

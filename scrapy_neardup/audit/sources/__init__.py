@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from scrapy_neardup.arguments import escaped
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.store import FILE
 from scrapy_neardup.extraction.decoding import is_binary
@@ -28,7 +29,6 @@ from .records import (
     Record,
     Skipped,
     SourceUnavailable,
-    clean,
     head,
     open_regular,
     opened,
@@ -81,7 +81,7 @@ def read_sources(inputs: Iterable[Input], settings: AuditOptions) -> Iterator[tu
 
 def _read_file(path: Path, kind: str, settings: AuditOptions, folder: Path | None = None) -> Iterator[Record]:
     """Yield all records of a file or a cache. Nothing raises: what is broken becomes a `BrokenRecord`."""
-    label = clean(str(path))
+    label = escaped(str(path))
     origin, problems = Origin(label), 0
     try:
         if kind == "html":
@@ -105,13 +105,13 @@ def _read_folder(folder: Path, settings: AuditOptions) -> Iterator[Record]:
     sites: set[str] = set()  # directories of sites: those with pages, and all below them
     for directory, directories, names in os.walk(folder):
         for results in [name for name in sorted(directories) if Path(directory, name, FILE).is_file()]:
-            yield Skipped(Origin(clean(str(Path(directory, results)))), "results_of_an_audit")
+            yield Skipped(Origin(escaped(str(Path(directory, results)))), "results_of_an_audit")
             directories.remove(results)
         directories.sort()
         if str(Path(directory).parent) in sites or any(_kind_by_name(name) == "html" for name in names):
             sites.add(directory)
         for path in (Path(directory, name) for name in sorted(names)):
-            origin = Origin(clean(str(path)))
+            origin = Origin(escaped(str(path)))
             try:
                 # Who made the mirror may not know where its links lead on this machine.
                 if path.is_symlink() and inside not in Path(os.path.realpath(path)).parents:
