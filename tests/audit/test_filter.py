@@ -11,16 +11,15 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from scrapy_neardup import Detector
 from scrapy_neardup.audit import audit
 from scrapy_neardup.audit.filter import filter_against
 from scrapy_neardup.audit.sources.records import PageRecord, SourceUnavailable
-from scrapy_neardup.cli import main
 from scrapy_neardup.errors import ConfigurationError, NearDupError
 from tests.audit.corpora import text
 from tests.audit.sources.archives import http, open_sources, record, write_warc
+from tests.cli.test_cli import run
 
 
 @pytest.fixture
@@ -101,17 +100,15 @@ def test_what_cannot_be_read_or_judged_is_kept_and_counted(corpus: Path, tmp_pat
     batch, out = tmp_path / "b.jl", tmp_path / "out.jl"
     repeated = json.dumps({"url": "https://new.example/2", "text": text(3)}).encode()
     batch.write_bytes(b"\n".join([*lines, repeated, b'{"url": ']))
-    result = CliRunner().invoke(
-        main, ["filter", str(batch), "--against", str(corpus), "--out", str(out), "--json",
-               "--report", str(tmp_path / "report.jl")],
-    )  # fmt: skip
+    told = ("--json", "--report", tmp_path / "report.jl")
+    result = run("filter", batch, "--against", corpus, "--out", out, *told)
     assert result.exit_code == 3, result.output
     assert out.read_bytes() == b"\n".join([*lines, b'{"url": '])
     assert json.loads(result.stdout) == {
         "records": 2, "left out": 1, "exact": 1, "not judged, kept": 5, "broken": 4, "too short": 1,
     }  # fmt: skip
-    (told,) = map(json.loads, (tmp_path / "report.jl").read_text().splitlines())
-    assert (told["place"], told["match"]) == ("line 6", "https://corpus.example/3")
+    (repeat,) = map(json.loads, (tmp_path / "report.jl").read_text().splitlines())
+    assert (repeat["place"], repeat["match"]) == ("line 6", "https://corpus.example/3")
 
 
 @pytest.mark.parametrize("name", ["b.jl", "b.jsonl.gz", "b.parquet", "b.warc.gz"])

@@ -7,19 +7,19 @@ import random
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tldextract
-from click.testing import CliRunner
 from duplicate_url_discarder.url_canonicalizer import UrlCanonicalizer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.audit.url_rules import by_site, differ, find_rules, for_discarder, normalised
-from scrapy_neardup.cli import main
 from scrapy_neardup.plugin.settings import plain_url, read_rules
+from tests.cli.test_cli import run as run_command
 
 #: URLs of each page of a site, of which all but the first have something that changes nothing.
 SPELLINGS = {
@@ -217,9 +217,7 @@ def test_the_command(tmp_path: Path) -> None:
     rows = site(*SPELLINGS["sid"])
     (tmp_path / "pages.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
 
-    def run(*arguments: str) -> Any:
-        return CliRunner().invoke(main, ["rules", str(tmp_path), *arguments])
-
+    run = partial(run_command, "rules", tmp_path)
     (rule,) = json.loads(run().output)
     assert rule["why"]["pages"] == 60
     assert run("--format", "regex").output == f"{rule['url']}\t{rule['to']}\n"

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.audit.sources.records import PageRecord
-
-from .archives import http, open_sources, record, write_warc
+from .archives import http, record, write_warc
 
 SAMPLES = Path(os.environ.get("NEARDUP_DATA", Path(__file__).parents[4] / "shared/data")) / "warc_samples"
 
@@ -38,14 +36,20 @@ def test_responses(path: Path, html: Any, read: Any) -> None:
         record("response", "http://a/logo", http(b"\x89PNG", Content_Type="image/png")),
         record("response", "http://a/robots.txt", http(b"User-agent: *")),
         record("metadata", "http://a/0", b"{}", Content_Type="application/json"),
+        record("resource", "http://a/page", html(2), Content_Type="text/html"),
+        record("resource", "http://a/image", b"GIF89a", Content_Type="image/gif"),
+        record("conversion", "http://a/text", "Wörter".encode(), Content_Type="text/plain"),  # in WET files
     ]
     write_warc(path, records)
     contents = read(path)
-    assert contents.urls == ["http://a/0", "http://a/1"]
+    assert contents.urls == ["http://a/0", "http://a/1", "http://a/page", "http://a/text"]
+    assert [(page.body, page.text) for page in contents.pages[2:]] == [(html(2), None), (None, "Wörter")]
     first = contents.pages[0]
     assert (first.body, first.content_type, first.digest) == (html(0), "text/html", "sha1:0")
     assert (first.fetched, first.refers_digest, first.refers_url) == (1714979289.0, None, None)
-    assert [skipped.reason for skipped in contents.skipped] == ["redirect", "error", "not_html", "robots"]
+    assert [skipped.reason for skipped in contents.skipped] == [
+        "redirect", "error", "not_html", "robots", "not_html",
+    ]  # fmt: skip
     assert not contents.problems
 
 
@@ -145,20 +149,3 @@ def test_files_of_several_crawlers(
     assert (kinds[True], kinds[False], len(contents.skipped)) == (html_pages, revisits, omitted)
     assert not contents.problems
     assert all(b"<" in page.body for page in contents.pages if page.body is not None)
-
-
-def test_resources_and_texts_are_pages(tmp_path: Path) -> None:
-    """Resource records hold a page without HTTP headers, the conversions of WET files its text."""
-    html = b"<html><p>a page</p></html>"
-    write_warc(
-        tmp_path / "a.warc.gz",
-        [
-            record("resource", "http://a/", html, Content_Type="text/html"),
-            record("resource", "http://a/image", b"GIF89a", Content_Type="image/gif"),
-            record("conversion", "http://a/text", "Wörter".encode(), Content_Type="text/plain"),
-        ],
-    )
-    found = [each for each in open_sources([tmp_path / "a.warc.gz"]) if isinstance(each, PageRecord)]
-    assert [(page.url, page.body, page.text) for page in found] == [
-        ("http://a/", html, None), ("http://a/text", None, "Wörter"),
-    ]  # fmt: skip
