@@ -31,12 +31,6 @@ def require_number(name: str, value: object) -> None:
         raise ConfigurationError(f"{name} is {value!r}: use a number.")
 
 
-def require_list(name: str, value: object) -> None:
-    """Raise `ConfigurationError` if *value* is one text: its letters would do as a list of texts."""
-    if isinstance(value, str):
-        raise ConfigurationError(f"{name} is {value!r}: use a list, such as {[value]!r}.")
-
-
 def require_type(name: str, value: object, kind: type | tuple[type, ...], what: str) -> None:
     """Raise TypeError unless *value* is of *kind*, which *what* names."""
     if not isinstance(value, kind):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from scrapy_neardup.arguments import require_list, require_number
+from scrapy_neardup.arguments import require_number
 from scrapy_neardup.errors import ConfigurationError
 from scrapy_neardup.fingerprint import Fingerprinter, Scheme, load_scheme
 from scrapy_neardup.index import Header
@@ -48,8 +48,8 @@ class AuditOptions(DetectionOptions):
             if (value := getattr(self, option.name)) != option.default:
                 object.__setattr__(self, option.name, option.metadata["read"](option.name, value))
         for name in ("hosts", "urls"):
-            require_list(name, getattr(self, name))
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            value = getattr(self, name)
+            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
         if self.seed is None:
             object.__setattr__(self, "seed", secrets.randbelow(1 << 32))
         _ = self.loaded_scheme, self.area  # which raise

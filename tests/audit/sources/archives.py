@@ -1,16 +1,18 @@
-"""WARC files for tests, byte by byte, so that they can be wrong in every way."""
+"""WARC files for tests, byte by byte, so that they can be wrong in every way; what sources have, as lists."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.sources import find_sources, read_sources
-from scrapy_neardup.audit.sources.records import Record
+from scrapy_neardup.audit.sources.records import BrokenRecord, PageRecord, Record, Skipped
+from tests.audit import corpora
 
 
 def record(kind: str, url: str, block: bytes, length: int | None = None, **headers: str) -> bytes:
@@ -43,3 +45,33 @@ def write_warc(path: Path, records: list[bytes]) -> None:
 def open_sources(paths: Sequence[Any], **options: Any) -> Iterator[Record]:
     """Yield the records of all sources; raises at once if one cannot be read."""
     return (record for _, record in read_sources(find_sources(paths), AuditOptions(**options)))
+
+
+@dataclass
+class Contents:
+    """What sources gave, by type."""
+
+    records: list[Any]
+    pages = property(lambda self: self._of(PageRecord))
+    problems = property(lambda self: self._of(BrokenRecord))
+    skipped = property(lambda self: self._of(Skipped))
+    urls = property(lambda self: [page.url for page in self.pages])
+    texts = property(lambda self: [page.text for page in self.pages])
+
+    def _of(self, kind: type) -> list[Any]:
+        return [each for each in self.records if isinstance(each, kind)]
+
+
+def read(*paths: Any, **options: Any) -> Contents:
+    """Return what all sources have."""
+    return Contents([*open_sources(paths, **options)])
+
+
+def text(seed: object, count: int = 30) -> str:
+    """Return words that no text of another seed has."""
+    return corpora.text(seed, count)
+
+
+def html(seed: object, count: int = 30) -> bytes:
+    """Return a page with such a text."""
+    return f"<html><body><p>{text(seed, count)}</p></body></html>".encode()

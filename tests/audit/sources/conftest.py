@@ -1,10 +1,9 @@
-"""Reading sources into lists, and a cache that Scrapy has filled."""
+"""A cache that Scrapy has filled."""
 
 from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,45 +14,11 @@ from scrapy.extensions.httpcache import FilesystemCacheStorage
 from scrapy.http import HtmlResponse
 from scrapy.utils.test import get_crawler
 
-from scrapy_neardup.audit.sources.records import BrokenRecord, PageRecord, Skipped
-from tests.audit import corpora
-
-from .archives import open_sources
-
-
-@dataclass
-class Contents:
-    """What sources gave, by type."""
-
-    records: list[Any]
-    pages = property(lambda self: self._of(PageRecord))
-    problems = property(lambda self: self._of(BrokenRecord))
-    skipped = property(lambda self: self._of(Skipped))
-    urls = property(lambda self: [page.url for page in self.pages])
-    texts = property(lambda self: [page.text for page in self.pages])
-
-    def _of(self, kind: type) -> list[Any]:
-        return [each for each in self.records if isinstance(each, kind)]
+from .archives import html
 
 
 @pytest.fixture
-def read() -> Callable[..., Contents]:
-    """``read(path, …, **options)``."""
-    return lambda *paths, **options: Contents(list(open_sources(paths, **options)))
-
-
-@pytest.fixture
-def text() -> Callable[..., str]:
-    return lambda seed, count=30: corpora.text(seed, count)
-
-
-@pytest.fixture
-def html(text: Callable[..., str]) -> Callable[..., bytes]:
-    return lambda seed, count=30: f"<html><body><p>{text(seed, count)}</p></body></html>".encode()
-
-
-@pytest.fixture
-def site(html: Callable[..., bytes]) -> dict[str, tuple[int, dict[str, str], bytes]]:
+def site() -> dict[str, tuple[int, dict[str, str], bytes]]:
     """Responses by URL: status, headers, body."""
     page, latin = ({"Content-Type": f"text/html; charset={name}"} for name in ("utf-8", "latin-1"))
     pages = {

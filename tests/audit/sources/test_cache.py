@@ -14,8 +14,10 @@ import pytest
 from scrapy_neardup.audit.sources.records import Unreadable
 from scrapy_neardup.audit.sources.responses import parse_meta
 
+from .archives import html, read
 
-def check(contents: Any, html: Any) -> None:
+
+def check(contents: Any) -> None:
     bodies = {page.url.removeprefix("http://a.example"): page.body for page in contents.pages}
     latin = "<html>café</html>".encode("latin-1")
     assert bodies == {"/plain": html(1), "/gzip": html(2), "/brotli": html(3), "/latin": latin}
@@ -26,10 +28,10 @@ def check(contents: Any, html: Any) -> None:
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_cache_as_scrapy_writes_it(compressed: bool, cached: Any, html: Any, read: Any) -> None:
+def test_cache_as_scrapy_writes_it(compressed: bool, cached: Any) -> None:
     cache = cached(compressed)
     for path in (cache, cache / "visit", cache.parent):
-        check(read(path), html)
+        check(read(path))
 
 
 class Payload:
@@ -41,15 +43,13 @@ class Payload:
 
 
 @pytest.mark.parametrize("plain_meta", [True, False])
-def test_pickles_are_not_executed(
-    plain_meta: bool, cached: Any, html: Any, read: Any, tmp_path: Path
-) -> None:
+def test_pickles_are_not_executed(plain_meta: bool, cached: Any, tmp_path: Path) -> None:
     cache, marker = cached(), tmp_path / "executed"
     for name in ("pickled_meta", "response_data"):
         for path in cache.rglob(name):
             path.write_bytes(pickle.dumps(Payload(marker)))
     if plain_meta:
-        check(read(cache), html)
+        check(read(cache))
     else:
         for path in cache.rglob("meta"):
             path.unlink()
@@ -62,7 +62,7 @@ def test_pickles_are_not_executed(
     assert marker.exists()
 
 
-def test_entry_that_a_kill_left_unfinished(cached: Any, read: Any) -> None:
+def test_entry_that_a_kill_left_unfinished(cached: Any) -> None:
     cache = cached()
     pages = read(cache).pages
     page = next(page for page in pages if page.url.endswith("/plain"))
@@ -98,7 +98,7 @@ def test_meta_as_scrapy_writes_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["meta", "response_headers", "response_body"])
-def test_pipes_in_a_cache_are_no_files(name: str, tmp_path: Path, read: Any) -> None:
+def test_pipes_in_a_cache_are_no_files(name: str, tmp_path: Path) -> None:
     entry = tmp_path / "spider" / "ab" / ("ab" * 20)
     entry.mkdir(parents=True)
     (entry / "meta").write_text("{'url': 'https://a.example/', 'status': 200}")

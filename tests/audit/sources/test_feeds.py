@@ -23,7 +23,7 @@ from scrapy_neardup.audit.sources import copy_without
 from scrapy_neardup.audit.sources.feeds import split_objects
 from scrapy_neardup.audit.sources.records import MAX_RECORD, Origin, Stream
 
-from .archives import open_sources
+from .archives import html, open_sources, read, text
 
 EXPORTERS = {"jl": JsonLinesItemExporter, "json": JsonItemExporter}
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
@@ -39,33 +39,33 @@ def export(path: Path, kind: str, items: list[dict[str, Any]]) -> None:
         exporter.finish_exporting()
 
 
-def items(text: Callable[..., str]) -> list[dict[str, Any]]:
+def items() -> list[dict[str, Any]]:
     return [{"url": f"http://a/{n}", "title": f"T{n}", "text": f"{text(n)} {AWKWARD}"} for n in range(3)]
 
 
 @pytest.mark.parametrize("packer", PACKERS)
 @pytest.mark.parametrize("kind", EXPORTERS)
-def test_scrapy_feed(kind: str, packer: str, tmp_path: Path, read: Any, text: Any) -> None:
+def test_scrapy_feed(kind: str, packer: str, tmp_path: Path) -> None:
     plain = tmp_path / "plain"
-    export(plain, kind, items(text))
+    export(plain, kind, items())
     path = tmp_path / f"feed.{kind}{packer}"
     path.write_bytes(PACKERS[packer](plain.read_bytes()))
     contents = read(path)
     assert not contents.problems
-    assert contents.urls == [item["url"] for item in items(text)]
-    assert contents.texts == [item["text"] for item in items(text)]
+    assert contents.urls == [item["url"] for item in items()]
+    assert contents.texts == [item["text"] for item in items()]
     assert {page.body for page in contents.pages} == {None}
 
 
-def test_json_feed_that_a_second_crawl_appended_to(tmp_path: Path, read: Any, text: Any) -> None:
-    export(tmp_path / "one.json", "json", items(text))
+def test_json_feed_that_a_second_crawl_appended_to(tmp_path: Path) -> None:
+    export(tmp_path / "one.json", "json", items())
     twice = tmp_path / "twice.json"
     twice.write_bytes((tmp_path / "one.json").read_bytes() * 2)
     assert len(read(twice).pages) == 6
 
 
 @pytest.fixture
-def page_of(tmp_path: Path, read: Any) -> Callable[[dict[str, Any]], Any]:
+def page_of(tmp_path: Path) -> Callable[[dict[str, Any]], Any]:
     """``page_of(item)`` is the page that a feed of one item has."""
 
     def page(item: dict[str, Any]) -> Any:
@@ -112,7 +112,7 @@ def test_time_of_download(value: Any, seconds: float | None, page_of: Any) -> No
     assert page_of({"url": "u", "text": "t", "timestamp": value}).fetched == seconds
 
 
-def test_broken_lines_are_told_and_skipped(tmp_path: Path, read: Any) -> None:
+def test_broken_lines_are_told_and_skipped(tmp_path: Path) -> None:
     path = tmp_path / "feed.jl"
     good = b'{"url": "u", "text": "t"}\n'
     bad = [b"{broken\n", b"[1, 2]\n", b'{"url": "u", "text": 5}\n', b"\xff\xfe\n", b"[" * 100_000 + b"\n"]
@@ -125,7 +125,7 @@ def test_broken_lines_are_told_and_skipped(tmp_path: Path, read: Any) -> None:
     assert "--text-field; the fields are url, text" in contents.problems[2].reason
 
 
-def test_what_follows_a_broken_item_of_an_array_is_left_out_and_told(tmp_path: Path, read: Any) -> None:
+def test_what_follows_a_broken_item_of_an_array_is_left_out_and_told(tmp_path: Path) -> None:
     path = tmp_path / "feed.json"
     good = '{"url": "u", "text": "t"}'
     path.write_text(f'[{good},\n17, {good}, {{"url": nothing}},\n{good}]')
@@ -135,7 +135,7 @@ def test_what_follows_a_broken_item_of_an_array_is_left_out_and_told(tmp_path: P
     assert contents.problems[1].reason.endswith("the rest is left out")
 
 
-def test_byte_order_marks_and_lone_surrogates(tmp_path: Path, read: Any) -> None:
+def test_byte_order_marks_and_lone_surrogates(tmp_path: Path) -> None:
     contents = {"a.jl": '{"url":"u","text":"t"}', "a.json": '[{"text":"t"}]'}
     for name, content in contents.items():
         (tmp_path / name).write_text(content, encoding="utf-8-sig")
@@ -182,7 +182,7 @@ def test_lines_are_those_of_a_plain_split(tmp_path_factory: Any, lines: list[byt
 
 
 @pytest.mark.parametrize("type_", [pa.string(), pa.large_string(), pa.string_view()])
-def test_rows(type_: Any, tmp_path: Path, read: Any, text: Any) -> None:
+def test_rows(type_: Any, tmp_path: Path) -> None:
     path, texts = tmp_path / "a.parquet", [text(n) for n in range(500)]
     when = datetime(2024, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
     columns = {"URL": [f"http://a/{n}" for n in range(500)], "number": range(500)}
@@ -196,7 +196,7 @@ def test_rows(type_: Any, tmp_path: Path, read: Any, text: Any) -> None:
     assert {page.fetched for page in contents.pages} == {1714979289.0}
 
 
-def test_html_as_bytes_and_nested_fields(tmp_path: Path, read: Any, html: Any) -> None:
+def test_html_as_bytes_and_nested_fields(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"url": ["u"], "html": pa.array([html(1)], pa.binary())}), path)
     (page,) = read(path).pages
@@ -205,7 +205,7 @@ def test_html_as_bytes_and_nested_fields(tmp_path: Path, read: Any, html: Any) -
     assert read(path, text_field="page.words").texts == ["yes"]
 
 
-def test_field_of_the_url_that_is_not_there(tmp_path: Path, read: Any) -> None:
+def test_field_of_the_url_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["t"] * 100, "page": [{"url": "u"}] * 100}), path)
     problem = read(path, url_field="nope").problems[0]
@@ -214,7 +214,7 @@ def test_field_of_the_url_that_is_not_there(tmp_path: Path, read: Any) -> None:
     assert len(read(path, url_field="page.nope").problems) == 100
 
 
-def test_broken_row_group_is_passed_over(tmp_path: Path, read: Any, text: Any) -> None:
+def test_broken_row_group_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     texts = [text(n, 100) for n in range(300)]
     pq.write_table(
@@ -232,7 +232,7 @@ def test_broken_row_group_is_passed_over(tmp_path: Path, read: Any, text: Any) -
     ]
 
 
-def test_values_that_are_too_long_or_repeated_many_times(tmp_path: Path, read: Any) -> None:
+def test_values_that_are_too_long_or_repeated_many_times(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"text": ["a", "x" * (MAX_RECORD + 1), "b"]}), path)
     contents = read(path)

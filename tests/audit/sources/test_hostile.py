@@ -16,7 +16,7 @@ import pytest
 
 from scrapy_neardup.audit.sources import records
 
-from .archives import http, open_sources, record
+from .archives import http, open_sources, read, record
 
 pytestmark = pytest.mark.slow
 
@@ -96,7 +96,7 @@ def test_record_of_a_web_archive_over_the_limit(encoded: bool, tmp_path: Path, b
 
 
 @pytest.mark.parametrize("inner", [b"[],", b"{},", b"1,", b'"",'])
-def test_record_of_too_many_elements(inner: bytes, tmp_path: Path, read: Any, bounded: None) -> None:
+def test_record_of_too_many_elements(inner: bytes, tmp_path: Path, bounded: None) -> None:
     path = tmp_path / "feed.jl"
     path.write_bytes(b'{"text": [' + inner * 3_000_000 + b"0]}\n" + ITEM)
     contents = read(path)
@@ -104,7 +104,7 @@ def test_record_of_too_many_elements(inner: bytes, tmp_path: Path, read: Any, bo
     assert "more than 2000000 elements" in contents.problems[0].reason
 
 
-def test_endless_broken_records(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_broken_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_neardup.audit.sources.MAX_PROBLEMS", 10)
     path = tmp_path / "feed.jl"
     path.write_bytes(b"x\n" * 9 + ITEM + b"\n" + b"x\n" * 100)
@@ -115,7 +115,7 @@ def test_endless_broken_records(tmp_path: Path, read: Any, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", ["a.jl", "a.json", "a.html", "a.warc.gz", "a.parquet", "a.jl.bz2"])
 @pytest.mark.parametrize("prefix", [b"", b"\x1f\x8b\x08\x00", b"BZh9", b"PAR1", b"WARC/1.0\r\n"])
-def test_noise(name: str, prefix: bytes, tmp_path: Path, read: Any) -> None:
+def test_noise(name: str, prefix: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(prefix + random.Random(7).randbytes(20_000))
     assert len(read(tmp_path / name).pages) <= 1  # HTML is whatever is called so
 

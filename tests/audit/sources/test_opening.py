@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.sources import find_sources, mirror_url
 from scrapy_neardup.audit.sources.records import SourceUnavailable
 
-from .archives import http, record, write_warc
+from .archives import html, http, read, record, write_warc
 
 ITEM = b'{"url": "u", "text": "t"}'
 
@@ -39,7 +38,7 @@ def test_kind_of_a_file(name: str, content: bytes, kind: str, tmp_path: Path) ->
     assert find_sources([path]) == [Input(str(path), kind)]
 
 
-def test_what_is_no_source(tmp_path: Path, read: Any) -> None:
+def test_what_is_no_source(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     Detector.open(tmp_path / "seen").close()
     found = {
@@ -61,7 +60,7 @@ def test_what_is_no_source(tmp_path: Path, read: Any) -> None:
             read(str(tmp_path / name))
 
 
-def test_folder(tmp_path: Path, html: Any, read: Any) -> None:
+def test_folder(tmp_path: Path) -> None:
     folder = tmp_path / "pages"
     (folder / "sub/deep").mkdir(parents=True)
     files = {
@@ -83,7 +82,7 @@ def test_folder(tmp_path: Path, html: Any, read: Any) -> None:
     assert not contents.problems
 
 
-def test_several_sources_are_read_by_name_and_once(tmp_path: Path, read: Any) -> None:
+def test_several_sources_are_read_by_name_and_once(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.jl").write_text(json.dumps({"url": name, "text": name}))
     (tmp_path / "c.jl").symlink_to(tmp_path / "a.jl")
@@ -91,9 +90,7 @@ def test_several_sources_are_read_by_name_and_once(tmp_path: Path, read: Any) ->
     assert read(b, a, c, tmp_path / ".." / tmp_path.name / "b.jl").urls == ["a", "b"]
 
 
-def test_links_to_files_out_of_a_folder_are_not_followed_unless_they_are_named(
-    tmp_path: Path, html: Any, read: Any
-) -> None:
+def test_links_to_files_out_of_a_folder_are_not_followed_unless_they_are_named(tmp_path: Path) -> None:
     folder = tmp_path / "mirror.example"
     (folder / "in").mkdir(parents=True)
     (folder / "in" / "a.html").write_bytes(html(1))
@@ -135,7 +132,7 @@ def test_the_url_of_a_file(folder: str, below: str, base: str | None, url: str |
     assert mirror_url(root / below, root, base) == url
 
 
-def test_a_mirror_has_no_feeds_and_a_folder_of_feeds_does(tmp_path: Path, read: Any) -> None:
+def test_a_mirror_has_no_feeds_and_a_folder_of_feeds_does(tmp_path: Path) -> None:
     """A search index as Hugo makes them repeats all pages; style sheets may begin as JSON does."""
     items = json.dumps([{"permalink": "https://a.org/x/", "title": "t", "content": "all of its text"}])
     site = tmp_path / "a.org"

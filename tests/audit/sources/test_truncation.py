@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from .archives import http, record
+from .archives import html, http, read, record, text
 
 COUNT = 5
 
@@ -29,7 +29,7 @@ class File(NamedTuple):
     traceless: set[int]
 
 
-def make(folder: Path, text: Any, html: Any) -> dict[str, File]:
+def make(folder: Path) -> dict[str, File]:
     lines = [json.dumps({"url": f"u{n}", "text": text(n, 12)}).encode() + b"\n" for n in range(COUNT)]
     responses = [record("response", f"u{n}", http(html(n, 12))) for n in range(COUNT)]
     members = [gzip.compress(each, mtime=0) for each in responses]
@@ -63,10 +63,10 @@ def make(folder: Path, text: Any, html: Any) -> dict[str, File]:
 @pytest.mark.parametrize(
     "name", ["feed.jl", "feed.json", "feed.jl.gz", "feed.jl.bz2", "a.warc", "a.warc.gz", "a.parquet"]
 )
-def test_file_cut_at_every_tenth_byte(name: str, tmp_path: Path, text: Any, html: Any, read: Any) -> None:
+def test_file_cut_at_every_tenth_byte(name: str, tmp_path: Path) -> None:
     source = tmp_path / "whole"
     source.mkdir()
-    path, ends, traceless = make(source, text, html)[name]
+    path, ends, traceless = make(source)[name]
     whole, expected = path.read_bytes(), read(path)
     assert len(expected.pages) == COUNT
     assert not expected.problems
@@ -84,9 +84,7 @@ def test_file_cut_at_every_tenth_byte(name: str, tmp_path: Path, text: Any, html
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_cache_with_files_cut_at_every_tenth_byte(
-    compressed: bool, cached: Any, site: Any, read: Any
-) -> None:
+def test_cache_with_files_cut_at_every_tenth_byte(compressed: bool, cached: Any, site: Any) -> None:
     for path in ("brotli", "moved", "missing", "image", "latin"):
         del site[f"http://a.example/{path}"]
     cache = cached(compressed)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from .archives import http, record, write_warc
+from .archives import html, http, read, record, write_warc
 
 SAMPLES = Path(os.environ.get("NEARDUP_DATA", Path(__file__).parents[4] / "shared/data")) / "warc_samples"
 
 
-def pages(html: Any, count: int = 6) -> list[bytes]:
+def pages(count: int = 6) -> list[bytes]:
     return [
         record("response", f"http://a/{n}", http(html(n)), WARC_Payload_Digest=f"sha1:{n}")
         for n in range(count)
@@ -25,11 +25,11 @@ def path(request: Any, tmp_path: Path) -> Path:
     return tmp_path / request.param
 
 
-def test_responses(path: Path, html: Any, read: Any) -> None:
+def test_responses(path: Path) -> None:
     records = [
         record("warcinfo", "", b"software: test\r\n", Content_Type="application/warc-fields"),
         record("request", "http://a/0", b"GET / HTTP/1.1\r\n\r\n"),
-        *pages(html, 2),
+        *pages(2),
         record("response", "dns:a", b"20240506\n1.2.3.4", Content_Type="text/dns"),
         record("response", "http://a/old", http(b"<html>", "301 Moved")),
         record("response", "http://a/gone", http(b"<html>", "410 Gone")),
@@ -59,7 +59,7 @@ def chunked(body: bytes) -> bytes:
     return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
 
 
-def test_transfer_and_content_encodings(path: Path, html: Any, read: Any) -> None:
+def test_transfer_and_content_encodings(path: Path) -> None:
     packed = gzip.compress(html(0))
     answers = [
         http(chunked(html(0)), Transfer_Encoding="chunked"),
@@ -75,11 +75,11 @@ def test_transfer_and_content_encodings(path: Path, html: Any, read: Any) -> Non
     assert contents.urls == [f"http://a/{n}" for n in range(6)]
 
 
-def test_revisits_say_what_they_repeat(path: Path, html: Any, read: Any) -> None:
+def test_revisits_say_what_they_repeat(path: Path) -> None:
     same = "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest"
     unmodified = "http://netpreserve.org/warc/1.0/revisit/server-not-modified"
     records = [
-        *pages(html, 1),
+        *pages(1),
         record("revisit", "http://b/0", http(b""), WARC_Profile=same, WARC_Payload_Digest="sha1:0"),
         record("revisit", "http://b/1", b"", WARC_Profile=same, WARC_Refers_To_Target_URI="http://a/0"),
         record("revisit", "http://a/0", http(b"", "304 Not Modified"), WARC_Profile=unmodified),
@@ -113,16 +113,16 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("damage", DAMAGED)
-def test_reading_goes_on_behind_a_broken_record(damage: str, path: Path, html: Any, read: Any) -> None:
-    good = pages(html)
+def test_reading_goes_on_behind_a_broken_record(damage: str, path: Path) -> None:
+    good = pages()
     write_warc(path, [*good[:3], DAMAGED[damage], *good[3:]])
     contents = read(path)
     assert [url for url in contents.urls if url != "http://a/x"] == [f"http://a/{n}" for n in range(6)]
     assert 1 <= len(contents.problems) <= 2
 
 
-def test_broken_gzip_members_are_passed_over(tmp_path: Path, html: Any, read: Any) -> None:
-    members = [gzip.compress(page, mtime=0) for page in pages(html)]
+def test_broken_gzip_members_are_passed_over(tmp_path: Path) -> None:
+    members = [gzip.compress(page, mtime=0) for page in pages()]
     for number in (1, 2, 4):
         middle = len(members[number]) // 2
         members[number] = members[number][:middle] + b"\x00" * 20 + members[number][middle + 20 :]
@@ -141,9 +141,7 @@ def test_broken_gzip_members_are_passed_over(tmp_path: Path, html: Any, read: An
         ("ukwa_govuk_1", 32, 0, 30), ("ukwa_govuk_2_revisit", 6, 26, 30),
     ],
 )  # fmt: skip
-def test_files_of_several_crawlers(
-    name: str, html_pages: int, revisits: int, omitted: int, read: Any
-) -> None:
+def test_files_of_several_crawlers(name: str, html_pages: int, revisits: int, omitted: int) -> None:
     contents = read(SAMPLES / f"{name}.warc.gz")
     kinds = Counter(page.body is not None for page in contents.pages)
     assert (kinds[True], kinds[False], len(contents.skipped)) == (html_pages, revisits, omitted)
