@@ -87,14 +87,11 @@ def test_settings_are_overridden(files: tuple[Path, Path], scheme: str) -> None:
 
 
 def test_worst_pairs_say_what_decided(tmp_path: Path) -> None:
-    numbers = [text(7) + f" {n} {n * 3} {n * 7} {n * 11} {n * 13}." for n in (1001, 2003)]
-    texts = dict(zip(("one", "two"), numbers, strict=True))
-    texts |= {"zero": text(0), "copy": text(0), "short": "a few words", "other": text(9)}
+    texts = {"zero": text(0), "copy": text(0), "short": "a few words", "other": text(9)}
     wrong = {
         ("zero", "copy", "0"): "digest",
         ("zero", "short", "3"): "too short, or a wall",
         ("zero", "other", "3"): "no candidate",
-        ("one", "two", "3"): "numbers",
     }
     rows = [{"url": f"https://a.example/{name}", "text": each} for name, each in texts.items()]
     table = [("id1", "id2", "label")]
