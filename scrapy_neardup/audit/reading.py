@@ -31,7 +31,7 @@ from scrapy_neardup.options import processors
 from .model import Input
 from .options import AuditOptions
 from .sources import read_sources
-from .sources.records import BrokenRecord, Origin, PageRecord, Record, Skipped
+from .sources.records import MAX_URL, BrokenRecord, Origin, PageRecord, Record, Skipped
 from .sources.responses import read_head
 from .store import Row, packed_text, row_of
 
@@ -103,6 +103,9 @@ class Reader:
             self._advance(origin, self._done)
             if len(record.text or record.body or "") > most:
                 self._sink.add_problem(origin, f"more than {most:,} bytes")
+                continue
+            if len(record.url) > MAX_URL:
+                self._sink.add_problem(origin, f"its URL has {len(record.url):,} characters")
                 continue
             # Of a cache each response is a folder.
             stamp = self._stamp(origin.path)

@@ -19,7 +19,7 @@ from scrapy_neardup.audit import audit, reading
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.output.files import FILES
 from scrapy_neardup.audit.run import opened_audit
-from scrapy_neardup.audit.sources.records import SourceUnavailable
+from scrapy_neardup.audit.sources.records import MAX_URL, SourceUnavailable
 from scrapy_neardup.audit.store import FILE
 
 from .corpora import crawl, edited, feed, template, text
@@ -130,11 +130,12 @@ def test_a_fuller_page_is_no_copy_of_the_page_that_is_kept(tmp_path: Path) -> No
         assert verdicts(found) == {"http://cut.example/": "unique", "http://whole.example/": "unique"}
 
 
-def test_texts_over_the_limit_are_problems(tmp_path: Path) -> None:
+def test_texts_and_urls_over_the_limit_are_problems(tmp_path: Path) -> None:
     rows = [{"url": f"https://a.example/{n}", "text": text(n, 50 + n)} for n in range(3)]
+    rows.append({"url": f"https://a.example/{'x' * MAX_URL}", "text": text(0, 50)})
     with audit(feed(tmp_path / "a.jl", rows), max_body_size=len(rows[1]["text"])) as found:
-        assert [place for _, place, _ in found.problems] == ["line 3"]
-    with pytest.raises(SourceUnavailable, match=r"problems: 3, first in .*a.jl, line 1: more than 10 bytes"):
+        assert [place for _, place, _ in found.problems] == ["line 3", "line 4"]
+    with pytest.raises(SourceUnavailable, match=r"problems: 4, first in .*a.jl, line 1: more than 10 bytes"):
         audit(tmp_path / "a.jl", max_body_size=10)
 
 

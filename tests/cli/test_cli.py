@@ -23,6 +23,7 @@ from scrapy_neardup import Detector
 from scrapy_neardup.cli import main
 from scrapy_neardup.index.lmdb.commands import opened
 from scrapy_neardup.index.stores import SERVERS
+from tests.audit.corpora import text
 from tests.helpers.forked import scrapy
 from tests.index.redis_server import RedisServer
 
@@ -30,10 +31,6 @@ BIN = Path(sys.executable).parent
 DAY = 86_400
 #: Red, and markup that would be bold.
 NASTY = "https://evil.example/\x1b[31m[bold]\u202e"
-
-
-def text(number: int) -> str:
-    return " ".join(f"w{random.Random(number).getrandbits(32):x}{place}" for place in range(60))
 
 
 def url(number: int) -> str:

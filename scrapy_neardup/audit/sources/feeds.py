@@ -16,7 +16,6 @@ from scrapy_neardup.matching.items import ItemNotes, pack
 
 from .records import (
     MAX_RECORD,
-    MAX_URL,
     BrokenRecord,
     Origin,
     PageRecord,
@@ -109,8 +108,6 @@ class Fields:
         name = next((name for name in found if found[name].strip()), next(iter(found)))
         content = found[name]
         url = next((url for name in plan["url"] if (url := _url(_get(item, name)))), str(origin))
-        if len(url) > MAX_URL:
-            return BrokenRecord(origin, f"the URL has {len(url)} characters")
         times = (seconds(_get(item, name)) for name in plan["fetched"] + plan["published"])
         fetched = next((time for time in times if time is not None), None)
         without, kind = {*names, *plan["url"], *plan["fetched"]}, None

@@ -129,8 +129,8 @@ def page_of_record(record: WarcRecord, origin: Origin) -> Record | None:
     if length > MAX_RECORD:
         return BrokenRecord(origin, too_long())
     url = clean(record.headers.get("WARC-Target-URI") or "").strip("<>")
-    if not url or len(url) > MAX_URL:
-        return BrokenRecord(origin, f"its URL has {len(url)} characters")
+    if not url:
+        return BrokenRecord(origin, "it has no URL")
     fetched = seconds(record.headers.get("WARC-Date"))
     if kind == Type.conversion:
         return PageRecord(url, block.decode("utf-8", "replace"), None, None, fetched, origin)
@@ -260,8 +260,6 @@ def page_of_response(
         return BrokenRecord(origin, f"the body cannot be decoded: {error}")
     if is_binary(body) or not ("content-type" in headers or looks_like_html(body)):
         return Skipped(origin, "not_html")
-    if len(url) > MAX_URL:
-        return BrokenRecord(origin, f"the URL has {len(url)} characters")
     noindex = header_forbids(headers.get("x-robots-tag", ""))
     return PageRecord(url, None, body, content_type, fetched, origin, digest, noindex)
 
