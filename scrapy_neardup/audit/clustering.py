@@ -62,7 +62,7 @@ class AuditJudge(PairJudge):
 
     template: Flags
     least: float
-    names: Names | None
+    names: Names
 
     def judge(self, a: Rows, b: Rows) -> Judgement:
         found = super().judge(a, b)
@@ -74,7 +74,7 @@ class AuditJudge(PairJudge):
         for pair, one, two, together, named in zip(*(each.tolist() for each in columns), strict=True):
             if notes[one] != notes[two]:
                 alike[pair] = not notes_differ(notes[one], notes[two], one_site=together)
-            if named and names:
+            if named:
                 other[pair], again[pair] = names.differ(one, two), names.are_releases(one, two)
         near = found.near & alike & (found.similarity >= np.float32(self.least))
         siblings = near & ~found.exact & (other | (self.template[b] & ~again))
@@ -183,8 +183,7 @@ def _pages_table(
     says = crawl.noindex | np.array([*map(bool, map(max, crawl.declared, crawl.alternates))], bool)
     for row in members[says[members] | says[kept]].tolist():
         pages["handled"][row] = _handled(pages, filed, row)
-    for row in members[sites[members] == sites[kept]].tolist() if names else ():
-        assert names is not None
+    for row in members[sites[members] == sites[kept]].tolist():
         leader, exact = int(leaders[row]), pages["verdict"][row] == "exact"
         # Of pages with equal texts each must have a word that the other lacks.
         pages["renamed"][row] = names.differ(row, leader) if exact else not names.are_equal(row, leader)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -48,8 +48,8 @@ class Crawl:
     long: NDArray[np.bool_]
     #: How many revisits were left out, because the page that they refer to is not in the crawl.
     elsewhere: int = 0
-    #: What tells the pages of a site apart; None as long as that was not looked for.
-    names: Names | None = None
+    #: What tells the pages of a site apart; empty as long as that was not looked for.
+    names: Names = field(default_factory=lambda: Names([], [], []))
 
     def __len__(self) -> int:
         return len(self.urls)

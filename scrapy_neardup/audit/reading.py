@@ -137,7 +137,7 @@ class Reader:
         row, job = self._extracting.popleft()
         done = job.result()
         row["reason"] = done.reason
-        if done.signature is not None:
+        if done.signature is not None and done.text is not None:
             (filed,) = self._filer.filed([done.signature], [done.text], [row["title"]], [_of_site(row)])
             row |= filed
         self._sink.add(row)
@@ -177,8 +177,8 @@ class Unsigned(NamedTuple):
 
 
 #: Columns of the store: ``title``, and the signature as an index holds it, ``keys`` (the bytes of
-#: uint64[keys]), ``record`` and ``wall``; of a text that is kept ``headline``, its title in UTF-8,
-#: ``paragraphs``, the keys of the long ones, each once (bytes of uint64[n]), and ``text``, see `packed_text`.
+#: uint64[keys]), ``record`` and ``wall``; of the text ``headline``, its title in UTF-8, ``paragraphs``, the
+#: keys of the long ones, each once (bytes of uint64[n]), and ``text``, see `packed_text`.
 Filed: TypeAlias = dict[str, Any]
 
 
@@ -204,7 +204,7 @@ class Filer:
     def filed(
         self,
         signatures: Sequence[Signature],
-        texts: Sequence[MainText | None],
+        texts: Sequence[MainText],
         titles: Sequence[str],
         urls: Sequence[str],
     ) -> list[Filed]:
@@ -212,16 +212,18 @@ class Filer:
         if self.signatures:
             return [{"signature": each} for each in signatures]
         documents = entries(signatures, urls, self.header)
-        found = []
-        for number, (signature, text, title) in enumerate(zip(signatures, texts, titles, strict=True)):
-            keys, record = documents.keys[:, number].tobytes(), documents.records[number].tobytes()
-            filed: Filed = {"title": title, "keys": keys, "record": record, "wall": signature.wall}
-            if text is not None:
-                filed["headline"] = text.title.replace("\0", " ").encode("utf-8", "surrogatepass")
-                filed["paragraphs"] = np.array(sorted({*paragraph_keys(text.text)}), np.uint64).tobytes()
-                filed["text"] = packed_text(text)
-            found.append(filed)
-        return found
+        return [
+            {
+                "title": title,
+                "keys": documents.keys[:, number].tobytes(),
+                "record": documents.records[number].tobytes(),
+                "wall": signature.wall,
+                "headline": text.title.replace("\0", " ").encode("utf-8", "surrogatepass"),
+                "paragraphs": np.array(sorted({*paragraph_keys(text.text)}), np.uint64).tobytes(),
+                "text": packed_text(text),
+            }
+            for number, (signature, text, title) in enumerate(zip(signatures, texts, titles, strict=True))
+        ]
 
 
 def paragraph_keys(text: str) -> list[int]:

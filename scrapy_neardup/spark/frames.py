@@ -126,7 +126,7 @@ def crawl_of(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> Crawl:
         documents=Documents(keys, records, [], texts(table, "note")),
         wall=numbers(table, "wall"),
         long=records["tokens"] >= max(settings.min_tokens, 1),
-        names=Names(*(texts(table, name) for name in Names._fields)) if "own" in has else None,
+        names=Names(*(texts(table, name) if name in has else [] for name in Names._fields)),
     )
 
 

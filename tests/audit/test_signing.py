@@ -27,18 +27,12 @@ MANY = ALONE * CHUNK
 
 def audit_in_the_middle(folder: Path, kind: str) -> subprocess.Popen[str]:
     """Start an audit of its own process group that signs or extracts for long; return it as it does."""
-    source = folder / "source"
-    source.mkdir()
-    if kind == "texts":
-        items = ({"url": f"https://a.example/{n}", "text": text(n, 2000)} for n in range(50))
-        rows = [json.dumps(item) + "\n" for item in items]
-        with (source / "feed.jl").open("w") as file:
-            for number in range(400):
-                file.writelines(row.replace("a.example", f"{number}.example") for row in rows)
-    else:
-        page = "<html><body>" + "<p>Some words of a page that is extracted for a while. </p>" * 400
-        for number in range(2000):
-            (source / f"{number}.html").write_text(f"{page}<p>{number}</p>")
+    words = {"text": lambda n: text(n, 2000), "html": lambda n: f"<p>Words of a.example, {n}." * 400}[kind]
+    rows = [json.dumps({"url": f"https://a.example/{n}", kind: words(n)}) + "\n" for n in range(50)]
+    source = folder / "feed.jl"
+    with source.open("w") as file:
+        for number in range(400):
+            file.writelines(row.replace("a.example", f"{number}.example") for row in rows)
     process = subprocess.Popen(
         [*COMMAND, "audit", str(source), "--out", str(folder / "out")],
         stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
@@ -51,7 +45,7 @@ def audit_in_the_middle(folder: Path, kind: str) -> subprocess.Popen[str]:
 
 
 def test_killed_audit_leaves_no_process(tmp_path: Path) -> None:
-    process = audit_in_the_middle(tmp_path, "texts")
+    process = audit_in_the_middle(tmp_path, "text")
     time.sleep(0.5)
     assert process.poll() is None
     started = children(process.pid)
@@ -60,7 +54,7 @@ def test_killed_audit_leaves_no_process(tmp_path: Path) -> None:
     wait_for_none(started)
 
 
-@pytest.mark.parametrize(("kind", "pause"), [("texts", 2), ("pages", 0), ("pages", 2)])
+@pytest.mark.parametrize(("kind", "pause"), [("text", 2), ("html", 0), ("html", 2)])
 def test_interrupted_audit_ends_with_one_line_and_all_its_processes(
     tmp_path: Path, kind: str, pause: float
 ) -> None:
