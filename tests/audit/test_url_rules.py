@@ -234,6 +234,3 @@ def test_the_command(tmp_path: Path) -> None:
     rows = site(*(each.replace("&", "&\x1b") for each in SPELLINGS["sid"]))
     (tmp_path / "pages.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
     assert "(?:\N{REPLACEMENT CHARACTER}sid)" in run("--format", "regex").output
-    (tmp_path / "pages.jsonl").write_text("[]\n")
-    assert run().exit_code == 2
-    assert "There is no audit in" in run().output

@@ -72,13 +72,13 @@ def test_without_times_urls_are_in_order(tmp_path: Path) -> None:
 
 
 def test_what_is_no_audit_is_one_sentence(tmp_path: Path) -> None:
-    for spoil in ("no json\n", '{"url": "https://a.example/"}\n', None):
-        out = told(tmp_path)
-        (out / "pages.jsonl").write_text(spoil) if spoil else (out / "pairs.jsonl").unlink()
-        result = run("stories", out)
-        assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
-        assert "run the audit again" in result.stderr
-    assert "run the audit again" in run("stories", tmp_path).stderr
+    out = told(tmp_path)
+    for spoil in ("no json\n", '{"url": "https://a.example/"}\n', "[]\n"):
+        (out / "pages.jsonl").write_text(spoil)
+        for folder, command in ((out, "stories"), (out, "rules"), (tmp_path, "stories")):
+            result = run(command, folder)
+            assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+            assert "run the audit again" in result.stderr
 
 
 @pytest.mark.slow
