@@ -87,7 +87,6 @@ def audit(
     out: str,
     assignments: tuple[str, ...],
     as_json: bool,
-    overwrite: bool,
     engine: str,
     master: str | None,
     earlier: tuple[str, ...],
@@ -101,8 +100,8 @@ def audit(
     that is run again later, with more sources if need be, reads what is new. The exit status is 3 if some
     records could not be read; they are in problems.jsonl.
     """
-    settings = read_assignments(assignments) | {"overwrite": overwrite}
-    settings |= {name: value for name, value in options.items() if value not in (None, ())}
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    settings = read_assignments(assignments) | given
     if engine == "spark" and "kept" in settings:
         raise click.UsageError("--kept is for --engine local.")
     if engine == "local" and (master is not None or earlier):

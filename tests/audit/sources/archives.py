@@ -12,7 +12,7 @@ from typing import Any
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.sources import find_sources, read_sources
 from scrapy_neardup.audit.sources.records import BrokenRecord, PageRecord, Record, Skipped
-from tests.audit import corpora
+from tests.audit.corpora import text
 
 
 def record(kind: str, url: str, block: bytes, length: int | None = None, **headers: str) -> bytes:
@@ -67,11 +67,6 @@ def read(*paths: Any, **options: Any) -> Contents:
     return Contents([*open_sources(paths, **options)])
 
 
-def text(seed: object, count: int = 30) -> str:
-    """Return words that no text of another seed has."""
-    return corpora.text(seed, count)
-
-
 def html(seed: object, count: int = 30) -> bytes:
-    """Return a page with such a text."""
+    """Return a page with a text that no page of another seed has."""
     return f"<html><body><p>{text(seed, count)}</p></body></html>".encode()

@@ -22,8 +22,9 @@ from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.sources import copy_without
 from scrapy_neardup.audit.sources.feeds import split_objects
 from scrapy_neardup.audit.sources.records import MAX_RECORD, Origin, Stream
+from tests.audit.corpora import text
 
-from .archives import html, open_sources, read, text
+from .archives import html, open_sources, read
 
 EXPORTERS = {"jl": JsonLinesItemExporter, "json": JsonItemExporter}
 PACKERS: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}

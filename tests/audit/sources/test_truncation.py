@@ -15,7 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from .archives import html, http, read, record, text
+from tests.audit.corpora import text
+
+from .archives import html, http, read, record
 
 COUNT = 5
 
