@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.clustering import cluster, group_pages, judge_of, number_clusters, order_of
 from scrapy_neardup.audit.output import files
 
-from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers
+from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, parted
 from .pairs import REPEATS
 
 if TYPE_CHECKING:
@@ -34,23 +32,21 @@ def connected(edges: DataFrame, space: Workspace) -> DataFrame:
     *edges* have the columns ``a`` and ``b``, in any order. Every round hangs the larger neighbours of each
     page, then the smaller ones, on the least of them, until all are stars (docs/scale.md).
     """
-    least = F.min("b").over(Window.partitionBy("a"))
+    least = "min(b) over (partition by a) least"
     stars, before, number = edges.select("a", "b"), None, 0
     state = "struct(count(*), sum(cast(xxhash64(a, b) as decimal(38))))"
     while True:
-        both = stars.unionByName(stars.selectExpr("b a", "a b")).withColumn("least", least)
+        both = stars.unionByName(stars.selectExpr("b a", "a b")).selectExpr("*", least)
         large = both.where("b > a").selectExpr("b a", "least(least, a) b").distinct()
-        smaller = large.selectExpr("greatest(a, b) a", "least(a, b) b").withColumn("least", least)
+        smaller = large.selectExpr("greatest(a, b) a", "least(a, b) b").selectExpr("*", least)
         others = smaller.where("b <> least").selectExpr("b a", "least b")
         found = smaller.selectExpr("a", "least b").unionByName(others).distinct()
         stars, number = space.keep(found, f"work/stars{number}", stars=state), number + 1
         if space.counted["stars"] == before:
             break
         before = space.counted["stars"]
-    leaves = stars.selectExpr("a row", "b component")
-    return space.keep(
-        leaves.unionByName(stars.selectExpr("b row", "b component").distinct()), "work/components"
-    )
+    found = stars.selectExpr("stack(2, a, b, b, b) as (row, component)").distinct()
+    return space.keep(found, "work/components")
 
 
 #: What pages are ordered by, see `order_of`; ``number`` is their ``row``.
@@ -69,16 +65,17 @@ def ranked(
 
     *components* has the ``component`` of each ``row`` with an edge; all pages of a cluster have the same.
     """
-    involved = pairs.selectExpr("a row").unionByName(pairs.selectExpr("b row"))
-    told = documents.join(components, "row", "left").withColumn("story", F.coalesce("component", "row"))
+    story = "coalesce(component, row) story"
+    told = documents.join(components, "row", "left").selectExpr("row", "site", story)
     # The share of the stories of each site that no other site has.
-    once = told.select("story", "site").distinct()
-    sites = once.groupBy("story").agg(F.count("*").alias("sites"))
-    shares = once.join(sites, "story").groupBy("site").agg(F.expr("avg(int(sites = 1)) share"))
-    wanted = told.join(involved, "row", "left_semi").join(shares, "site")
+    sites = told.groupBy("story").agg(F.collect_set("site").alias("sites"))
+    alone = sites.selectExpr("explode(sites) site", "int(size(sites) = 1) alone")
+    shares = alone.groupBy("site").agg(F.expr("avg(alone) share"))
+    involved = pairs.selectExpr("explode(array(a, b)) row")
+    noted = told.join(involved, "row", "left_semi").join(shares, "site").drop("site")
+    wanted = documents.drop("title", "alternates", "own", "head", "page", "site").join(noted, "row")
     order = in_groups(wanted, ["story"], count, order_rows, ORDER, settings)
-    ranks = space.numbered(order, column_names(ORDER), "work/ranks")
-    return ranks.selectExpr("number row", "row rank")
+    return space.numbered(order, column_names(ORDER), "work/ranks").selectExpr("number row", "row rank")
 
 
 def order_rows(table: pa.Table, settings: AuditOptions) -> pa.RecordBatch:
@@ -116,15 +113,10 @@ def clustered(
     sides = sides.selectExpr("stack(2, a, rank_a > rank_b, b, rank_b > rank_a) as (row, template)")
     flags = sides.groupBy("row").agg({"template": "max"}).toDF("row", "template")
     noted = ranks.join(flags, "row", "left").join(components, "row", "left")
-    pages = documents.join(noted, "row", "left").selectExpr(
-        *documents.columns, "component", "coalesce(template, false) template",
-        "template is not null sibling", "coalesce(rank, 0) rank", "cast(null as long) a",
-        "cast(null as long) b",
-    )  # fmt: skip
-    edges = pairs.where(REPEATS).join(components.withColumnRenamed("row", "a"), "a")
-    together = pages.where("component is not null").unionByName(
-        edges.select("component", "a", "b"), allowMissingColumns=True
-    )
+    noted = noted.selectExpr("*", "template is not null sibling", "bigint(null) a", "bigint(null) b")
+    pages = documents.join(noted, "row", "left").na.fill({"template": False, "sibling": False, "rank": 0})
+    edges = pairs.where(REPEATS).select("a", "b").join(components.withColumnRenamed("row", "a"), "a")
+    together = pages.where("component is not null").unionByName(edges, allowMissingColumns=True)
     found = in_groups(together, ["component"], count, group, GROUPED, settings)
     alone = mapped(pages.where("component is null"), group, GROUPED, settings)
     return space.keep(found.unionByName(alone), "work/grouped")
@@ -145,14 +137,10 @@ def compare(table: pa.Table, settings: AuditOptions) -> pa.RecordBatch:
 
 def group(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     """Group pages, which come with all edges between them."""
-    is_edge = pc.is_valid(table.column("a"))
-    edges, table = table.filter(is_edge), table.filter(pc.invert(is_edge))
-    sides = np.stack([numbers(edges, name) for name in "ab"], axis=1)
-    crawl, rows = crawl_of(table, settings), numbers(table, "row")
-    order = np.argsort(rows)
-    places = order[np.searchsorted(rows[order], sides)]
+    table, _, places = parted(table)
+    crawl = crawl_of(table, settings)
     judge = judge_of(crawl, settings, numbers(table, "template"))
-    pages = group_pages(crawl, judge, places, numbers(table, "rank"), numbers(table, "sibling"))
+    pages = group_pages(crawl, judge, places.T, numbers(table, "rank"), numbers(table, "sibling"))
     return shown(table, pages, number_clusters(pages), settings, GROUPED)
 
 

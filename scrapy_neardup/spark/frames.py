@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -128,6 +129,14 @@ def crawl_of(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> Crawl:
         long=records["tokens"] >= max(settings.min_tokens, 1),
         names=Names(*(texts(table, name) if name in has else [] for name in Names._fields)),
     )
+
+
+def parted(table: pa.Table | pa.RecordBatch) -> tuple[pa.Table | pa.RecordBatch, pa.Table, Rows]:
+    """Part a table: its pages by their rows, its pairs, and the places of their pages, int64[2, m]."""
+    is_pair = pc.is_valid(table.column("a"))
+    pairs, pages = table.filter(is_pair), table.filter(pc.invert(is_pair)).sort_by("row")
+    sides = np.stack([numbers(pairs, name) for name in "ab"])
+    return pages, pairs, np.searchsorted(numbers(pages, "row"), sides)
 
 
 class Workspace:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.all_pairs import (
@@ -25,13 +24,13 @@ from scrapy_neardup.audit.clustering import judge_of, pairs_table
 from scrapy_neardup.index.tables import BITS, NO_KEY
 from scrapy_neardup.matching.records import DIGEST
 
-from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, signed, texts, unsigned
+from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, parted, signed, unsigned
 from .pages import COMPARED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from scrapy_neardup.audit.options import AuditOptions
     from scrapy_neardup.fingerprint import Scheme
@@ -43,8 +42,8 @@ if TYPE_CHECKING:
 TEXT = "text long, digest long, row long, fit boolean, fingerprint long, site long, note binary, own binary"
 PAIR = "a long, b long"
 #: Fingerprints that the layout of tables is chosen by, and seconds that an entry of a table takes: it is
-#: written, sent and sorted, by one core of a server of 2021.
-_SAMPLE, _ENTRY = 1 << 14, 1e-6
+#: written, sent and sorted, by one core of a server of 2021. Pairs that stay together, about.
+_SAMPLE, _ENTRY, _SHARE = 1 << 14, 1e-6, 1 << 12
 
 
 def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
@@ -54,13 +53,10 @@ def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> Da
     ``alone``. Only of such a page the further keys are kept.
     """
     described = mapped(documents.select("row", "keys", "record", "wall", "note"), text_of, TEXT, settings)
-
-    def least(*by: str) -> Column:
-        return F.min("row").over(Window.partitionBy("text", "digest", *by))
-
-    alone = F.col("fit") & (F.col("row") == least("note", "fingerprint", "site"))
-    found = described.withColumns({"first": least(), "again": least("note"), "alone": alone})
-    found = found.withColumn("own", F.when(F.col("alone"), F.col("own")))
+    least = "min(row) over (partition by text, digest"
+    alone = f"fit and row = {least}, note, fingerprint, site) alone"
+    found = described.selectExpr("*", f"{least}) first", f"{least}, note) again", alone)
+    found = found.withColumn("own", F.expr("if(alone, own, null)"))
     return space.keep(found, "work/firsts", alone="count_if(alone)")
 
 
@@ -101,7 +97,7 @@ def candidates(found: DataFrame, count: int, space: Workspace, settings: AuditOp
 def keys_held(batch: pa.RecordBatch, scheme: Scheme) -> pa.RecordBatch:
     """Return a row for the fingerprint of each page (kind 0), and for each further key (kind 1)."""
     rows = numbers(batch, "row")
-    own = np.frombuffer(b"".join(texts(batch, "own")), np.uint64)
+    own = np.frombuffer(b"".join(batch.column("own").to_pylist()), np.uint64)
     by_print = rows if scheme.simhash else rows[:0]
     key = np.concatenate((unsigned(numbers(batch, "fingerprint"))[: len(by_print)], own))
     row = np.concatenate((by_print, np.repeat(rows, scheme.keys)))
@@ -165,44 +161,40 @@ def _pairs(found: Iterable[Rows]) -> pa.RecordBatch:
 JUDGED = "a long, b long, kind string, distance int, similarity float, containment float"
 #: The kinds of pairs, and of those of which one page repeats the other.
 PAIRED, REPEATS = ("exact", "near", "part", "template"), "kind in ('exact', 'part', 'near')"
-_SIDE = column_names(COMPARED)
 
 
-def judged(
-    firsts: DataFrame, candidates: DataFrame, documents: DataFrame, space: Workspace, settings: AuditOptions
-) -> DataFrame:
-    """Keep the pairs that an audit lists: `compare_all` says which.
-
-    *firsts* are those of all pages, *candidates* pairs of those that stand alone.
-    """
+def judged(documents: DataFrame, count: int, space: Workspace, settings: AuditOptions) -> DataFrame:
+    """Keep the pairs of *documents*, so many, that an audit lists: `compare_all` says which."""
+    found = firsts(documents, space, settings)
     kept = "explode(array_distinct(array(first, again))) a"
-    copies = firsts.where("fit").selectExpr(kept, "row b", "true copy")
-    pairs = candidates.selectExpr("a", "b", "false copy").unionByName(copies.where("a <> b"))
-    for side in "ab":
-        sides = documents.selectExpr(*(f"{name} {name}_{side}" for name in _SIDE))
-        pairs = pairs.join(sides, pairs[side] == sides[f"row_{side}"])
-    every = space.keep(mapped(pairs, judge_pairs, JUDGED, settings), "work/judged")
+    copies = found.where("fit").selectExpr(kept, "row b", "true copy").where("a <> b")
+    every = candidates(found, count, space, settings).selectExpr("a", "b", "false copy").unionByName(copies)
+    # Pages that are like one page go to one task, or some: each is sent once, not with each of its pairs.
+    share = f"b % (1 + count(*) over (partition by story) div {_SHARE}) share"
+    pairs = every.selectExpr("*", "min(a) over (partition by b) story").selectExpr("*", share)
+    pairs = space.keep(pairs, "work/candidates")
+    sides = pairs.selectExpr("explode(array(a, b)) row", "story", "share").distinct()
+    pages = sides.join(documents.select(*column_names(COMPARED)), "row")
+    together = pages.unionByName(pairs, allowMissingColumns=True)
+    found = in_groups(together, ["story", "share"], count, judge_pairs, JUDGED, settings)
+    every = space.keep(found, "work/judged")
     # Of a page's template the closest ones.
     template = every.where("kind = 'template'")
     sides = template.selectExpr("a", "b", "similarity", "stack(2, a, b, b, a) as (page, other)")
-    by = Window.partitionBy("page").orderBy(F.desc("similarity"), "other")
-    wanted = sides.withColumn("place", F.row_number().over(by)).where(f"place <= {SIBLINGS}")
+    place = "row_number() over (partition by page order by similarity desc, other) place"
+    wanted = sides.selectExpr("a", "b", place).where(f"place <= {SIBLINGS}")
     kept = template.join(wanted.select("a", "b").distinct(), ["a", "b"], "left_semi")
     return space.keep(every.where(REPEATS).unionByName(kept), "work/pairs")
 
 
-def judge_pairs(pairs: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
-    """Judge pairs of pages; leave out those that no audit lists."""
-    # The first pages of all pairs, then the second ones.
-    sides = [pairs.select([f"{name}_{side}" for name in _SIDE]).rename_columns([*_SIDE]) for side in "ab"]
-    count = pairs.num_rows
-    crawl = crawl_of(pa.Table.from_batches(sides), settings)
-    judge = judge_of(crawl, settings, np.zeros(2 * count, bool))
-    a = np.arange(count)
-    compared = Compared(a, a + count, judge.either(a, a + count))
-    alike = compared.judgement.template | compared.judgement.near
-    listed = np.flatnonzero(alike & (numbers(pairs, "copy") | ~judge.equal(a, a + count)))
-    table = pairs_table(judge, compared.take(listed))
-    columns = {name: table[name] for name in ("distance", "similarity", "containment")}
-    columns |= {name: numbers(pairs, name)[listed] for name in "ab"}
-    return batch_of(columns | {"kind": table["kind"].tolist()}, JUDGED)
+def judge_pairs(table: pa.Table, settings: AuditOptions) -> pa.RecordBatch:
+    """Judge the pairs of pages in a table that has their pages, too; leave out those that no audit lists."""
+    pages, pairs, sides = parted(table)
+    crawl = crawl_of(pages, settings)
+    judge = judge_of(crawl, settings, np.zeros(len(crawl), bool))
+    sides = sides[:, numbers(pairs, "copy") | (~judge.equal(*sides) & judge.likely(*sides))]
+    compared = Compared(sides[0], sides[1], judge.either(*sides)).listed()
+    rows, found = numbers(pages, "row"), pairs_table(judge, compared)
+    columns = {name: found[name] for name in ("distance", "similarity", "containment")}
+    columns |= {"a": rows[compared.a], "b": rows[compared.b], "kind": found["kind"].tolist()}
+    return batch_of(columns, JUDGED)

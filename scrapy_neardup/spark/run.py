@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -30,7 +31,7 @@ from . import clusters
 from .clusters import LED, SHOWN, TOGETHER, clustered, compare, connected, ranked
 from .frames import Workspace, batch_of, column_names, in_groups, keys_of, mapped, numbers, records_of, texts
 from .pages import READ, SIGNED, find_paths, named, read_frame, read_paths
-from .pairs import PAIRED, REPEATS, candidates, firsts, judged
+from .pairs import PAIRED, REPEATS, judged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -44,9 +45,10 @@ SUMMARY = "summary.json"
 SIGNATURES, SETTINGS = "signatures.parquet", "settings.json"
 #: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
 _SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
-#: Documents that are added to an index at a time, pages that a part of a small crawl has.
+#: Documents that are added to an index at a time, pages that a part has.
 _ROWS = 1 << 14
-#: Settings for few pages.
+#: Into how many parts rows are sent. Settings for few pages: to plan and compile takes longer than they.
+_PARTS = "spark.sql.shuffle.partitions"
 _BRIEF = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -157,11 +159,13 @@ def start_session(master: str | None) -> SparkSession:
         raise
 
 
-def brief(spark: SparkSession, count: int) -> SparkSession:
-    """Return a session like *spark* for work on few pages, *count*: to plan and compile takes longer."""
+def fitted(spark: SparkSession, count: int, settings: dict[str, str]) -> SparkSession:
+    """Return a session like *spark* with other *settings*, and no more parts than so many pages need."""
     session = spark.newSession()
-    given = dict(spark.conf.getAll.items() - session.conf.getAll.items()) | _BRIEF
-    for name, value in (given | {"spark.sql.shuffle.partitions": str(1 + count // _ROWS)}).items():
+    given = dict(spark.conf.getAll.items() - session.conf.getAll.items())
+    most, parts = str(spark.conf.get(_PARTS)), 1 + count // _ROWS
+    parts = min(parts, int(most)) if most.isdigit() else parts  # some say "auto"
+    for name, value in (given | settings | {_PARTS: str(parts)}).items():
         session.conf.set(name, value)
     return session
 
@@ -285,9 +289,9 @@ def _audit(
     count = space.counted["pages"]
     if not count:
         raise ConfigurationError("No pages: name what was crawled.")
-    if count <= clusters.ALONE:
-        space.spark, space.alone = brief(spark, count), True
-        signed = space.spark.read.schema(signed.schema).parquet(space.path(SIGNATURES))
+    space.alone = count <= clusters.ALONE
+    space.spark = fitted(spark, count, _BRIEF if space.alone else {})
+    signed = space.spark.read.schema(signed.schema).parquet(space.path(SIGNATURES))
     watch("boilerplate")
     documents = named(signed, count, space, settings)
     if space.alone:
@@ -297,14 +301,19 @@ def _audit(
         found, pairs = every.where("kind is null"), every.where("kind is not null")
     else:
         watch("candidates")
-        alike = firsts(documents, space, settings)
-        pairs = judged(alike, candidates(alike, count, space, settings), documents, space, settings)
-        watch("components")
-        components = connected(pairs.where(REPEATS), space)
-        watch("canonical pages")
-        ranks = ranked(documents, count, pairs, components, space, settings)
-        watch("clusters")
-        found = clustered(documents, count, pairs, components, ranks, space, settings)
+        # Pages are joined by their rows in each step. They are sent around for that once.
+        parts = int(str(space.spark.conf.get(_PARTS)))
+        documents = documents.repartition(parts, "row").persist(StorageLevel.DISK_ONLY)
+        try:
+            pairs = judged(documents, count, space, settings)
+            watch("components")
+            components = connected(pairs.where(REPEATS), space)
+            watch("canonical pages")
+            ranks = ranked(documents, count, pairs, components, space, settings)
+            watch("clusters")
+            found = clustered(documents, count, pairs, components, ranks, space, settings)
+        finally:
+            documents.unpersist()
     watch("writing")
     write_tables(found, pairs, space)
     write_dropped(found, signed, space)
