@@ -93,24 +93,22 @@ class PermutedTables:
         values: NDArray[np.uint64] = np.bitwise_or.reduce(((keys >> target) & mask) << source, axis=0)
         return values
 
-    def radius(self, distance: int) -> int:
-        """How many bits the best of the prefixes may differ in for two keys *distance* bits apart.
-
-        At 0 one range a table finds all; at 1 the prefixes that differ in one bit have to be looked up, too
-        (Norouzi, Punjani, Fleet: Fast Exact Search in Hamming Space with Multi-Index Hashing, 2014).
-        """
-        lead = self.blocks - self.distance
-        each, more = divmod(distance, self.blocks)
-        return lead * each + max(0, lead - (self.blocks - more))
-
     def flips(self, distance: int) -> tuple[tuple[int, ...], ...]:
-        """Return what to flip in the key of each table, so that prefixes find all within *distance*."""
+        """Return what to flip in the key of each table, so that prefixes find all within *distance*.
+
+        Beyond that of the tables, the prefixes that differ in one bit have to be looked up, too.
+        """
         return self._each_bit if distance > self.distance else ((0,),) * len(self)
 
-    @cached_property
+    @property
     def max_distance(self) -> int:
-        """The largest distance that prefixes of radius 1 find in full."""
-        return max(d for d in range(BITS) if self.radius(d) <= (self.blocks > 1))
+        """The largest distance at which some prefix of two keys differs in one bit at most.
+
+        (Norouzi, Punjani, Fleet: Fast Exact Search in Hamming Space with Multi-Index Hashing, 2014.)
+        """
+        if self.blocks == 1:
+            return 0
+        return self.distance + 1 if self.distance < self.blocks - 1 else min(2 * self.blocks, BITS) - 1
 
     @cached_property
     def _moves(self) -> list[list[tuple[int, int, int]]]:

@@ -6,8 +6,8 @@ spider middleware has them judged, see `page.CrawledPage`. The pipeline compares
 
 from __future__ import annotations
 
-from .exceptions import NearDuplicateItem, NearDuplicatePage
 from .extension import NearDupExtension
+from .marks import NearDuplicateItem, NearDuplicatePage
 from .middlewares import NearDupDownloaderMiddleware, NearDupSpiderMiddleware
 from .pipeline import NearDupPipeline
 

@@ -23,8 +23,7 @@ from scrapy_neardup.matching.sites import host_of
 from scrapy_neardup.verdict import Verdict
 
 from . import signals
-from .exceptions import NearDuplicateItem, describe
-from .marks import policy_of
+from .marks import NearDuplicateItem, describe, policy_of
 from .settings import CrawlOptions, How
 
 #: What was judged.

@@ -23,9 +23,8 @@ from scrapy_neardup.matching.sites import site_key
 
 from .budget import DEFERRED_KEY, SkippedRequest
 from .eventloop import result_of, wait_done
-from .exceptions import NearDuplicateItem, NearDuplicatePage
 from .extension import Component
-from .marks import clear_marks
+from .marks import NearDuplicateItem, NearDuplicatePage, clear_marks
 from .page import CrawledPage
 from .responses import carries_item, is_for_spider, skip_reason
 

@@ -23,9 +23,8 @@ from scrapy_neardup.verdict import Verdict
 
 from .budget import LINK_KEY, files_of
 from .events import Action
-from .exceptions import NearDuplicatePage
 from .extension import NearDupExtension
-from .marks import CHANGED_KEY, clear_marks, mark, put
+from .marks import CHANGED_KEY, NearDuplicatePage, clear_marks, mark, put
 from .reservations import Patience
 from .responses import asks_again, browser_page, declared_canonical, page_url
 from .settings import Policy

@@ -18,9 +18,8 @@ from scrapy_neardup.matching.records import filed_url
 from scrapy_neardup.verdict import Verdict
 
 from .events import Action
-from .exceptions import NearDuplicateItem
 from .extension import Component
-from .marks import MATCH_KEY, match_of, put
+from .marks import MATCH_KEY, NearDuplicateItem, match_of, put
 from .reservations import Patience
 
 #: A text of more characters than this is fingerprinted in a thread: it may be made to take long.
