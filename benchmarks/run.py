@@ -2,10 +2,9 @@
 
     python benchmarks/run.py --quick|--full [--only ROW] [--data DIR] [--write docs/performance.md]
 
---quick takes some 4 minutes, --full some 20. DIR has the
-labelled sets of docs/quality.md; without it pages and texts are made from the example network. With --write,
-and without --only, the tables replace those in that file. Needs the extra "bench", and a machine that is
-idle.
+--quick takes some 4 minutes, --full some 20. DIR has the labelled sets of docs/quality.md; without it pages
+and texts are made from the example network. With --write, and without --only, the tables replace those in
+that file. Needs the extra "bench", and a machine that is idle.
 """
 
 from __future__ import annotations
@@ -96,6 +95,7 @@ def main() -> None:
     if sys.argv[1:2] == ["--row"]:
         print_row(sys.argv[2], Form.from_json(sys.argv[3]))
         return
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each crawl would compile all modules at its start
     options, out = parse_arguments(), Console(width=None if sys.stdout.isatty() else 140)
     folder = Path(tempfile.mkdtemp(prefix="neardup-bench-"))
     lines, everything, start = [], [], time.monotonic()
