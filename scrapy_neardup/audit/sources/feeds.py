@@ -56,8 +56,8 @@ _FEW, _PER_TAG = 2, 500
 #: Brackets and commas of one JSON record: an empty list takes 2 bytes there, and 56 in memory. Records that
 #: are smaller than so many bytes have not too many.
 MAX_ELEMENTS, _LARGE = 2_000_000, 1 << 20
-#: Rows of a Parquet file read at a time.
-_BATCH = 64
+#: Rows of a Parquet file read at a time; values of one column in a row group.
+_BATCH, _MOST_VALUES = 64, 100_000_000
 #: Characters of an object in an array, at most.
 MAX_OBJECT = 1 << 24
 _TOO_MANY = f"more than {MAX_ELEMENTS} elements"
@@ -221,6 +221,9 @@ def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Rec
     for group in range(table.num_row_groups):
         number = first
         try:
+            columns = map(table.metadata.row_group(group).column, range(table.metadata.num_columns))
+            if max(column.num_values for column in columns) > _MOST_VALUES:
+                raise ValueError(f"more than {_MOST_VALUES} values in a column")
             for batch in table.iter_batches(_BATCH, [group], use_threads=False):
                 for row in range(batch.num_rows):
                     yield _row(fields, batch, row, Origin(label, f"row {number}"))
@@ -232,12 +235,27 @@ def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Rec
 
 def _row(fields: Fields, batch: pa.RecordBatch, row: int, origin: Origin) -> Record:
     try:
+        if sum(map(_elements, batch.slice(row, 1).columns)) > MAX_ELEMENTS:
+            return BrokenRecord(origin, _TOO_MANY)
         item = {name: batch.column(name)[row].as_py() for name in batch.schema.names}
     except ValueError as error:  # such as bytes that are not UTF-8
         return BrokenRecord(origin, str(error))
     if any(isinstance(value, (str, bytes)) and len(value) > MAX_RECORD for value in item.values()):
         return BrokenRecord(origin, too_long())
     return fields.page(item, origin)
+
+
+def _elements(values: pa.Array) -> int:
+    """Count what is within nested *values*; a run of equal ones takes a few bytes of a file."""
+    import pyarrow as pa
+
+    if isinstance(values, (pa.ListArray, pa.LargeListArray)):  # or a map
+        within = values.values[values.offsets[0].as_py() : values.offsets[-1].as_py()]
+    elif isinstance(values, pa.FixedSizeListArray):
+        within = values.flatten()
+    else:
+        return sum(map(_elements, values.flatten())) if isinstance(values, pa.StructArray) else 0
+    return len(within) + _elements(within)
 
 
 def json_object(content: bytes) -> dict[str, Any] | str:

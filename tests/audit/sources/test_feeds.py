@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -250,3 +251,19 @@ def test_values_that_are_too_long_or_repeated_many_times(tmp_path: Path) -> None
         pa.set_memory_pool(usual)
         assert pool.max_memory() < 32 << 20
         assert pq.read_metadata(tmp_path / "copy.parquet").num_rows == 255
+
+
+def test_rows_of_too_many_elements(tmp_path: Path, read: Any) -> None:
+    path, many = tmp_path / "a.parquet", np.zeros(3_000_000, np.int8)
+    lists = [
+        pa.list_(pa.int8()),
+        pa.large_list(pa.int8()),
+        pa.list_(pa.list_(pa.int8())),
+        pa.list_(pa.int8(), many.size),
+    ]
+    for kind in lists:
+        row, few = ([many], [[1]]) if kind == lists[2] else (many, many if kind == lists[3] else [1])
+        pq.write_table(pa.table({"text": ["a", "b"], "n": pa.array([few, row], kind)}), path)
+        contents = read(path)
+        assert len(contents.pages) == (kind != lists[3])
+        assert contents.problems[-1].reason == "more than 2000000 elements"
