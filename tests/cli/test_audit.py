@@ -202,6 +202,13 @@ def test_names_and_texts_in_no_encoding(tmp_path: Path) -> None:
             assert file.read_bytes().decode("utf-8")
     facts = json.loads(result.stdout)
     assert (facts["pages"], facts["sources"][0]["pages"]) == (6, 6)
+    write_feed(path, [{"text": text(n // 3)} for n in range(6)])  # which is read again, since it has changed
+    facts = json.loads(run("audit", path, "--out", tmp_path / "out", "--json").stdout)
+    assert [facts["verdicts"][each] for each in ("unique", "exact")] == [2, 4]
+    assert (
+        run("filter", path, "--against", tmp_path / "seen", "--out", tmp_path / "b.jl", "--add").exit_code
+        == 0
+    )
     words = documents(tmp_path, text(0))[0].rename(tmp_path / "\udcff.txt")
     assert run("compare", words, words).exit_code == 0
     assert run("audit", tmp_path / "\udcffnone.jl", "--out", tmp_path / "out").exit_code == 2

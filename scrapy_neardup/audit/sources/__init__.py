@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from scrapy_neardup.arguments import escaped
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.store import FILE
 from scrapy_neardup.extraction.decoding import is_binary
@@ -81,13 +80,12 @@ def read_sources(inputs: Iterable[Input], settings: AuditOptions) -> Iterator[tu
 
 def _read_file(path: Path, kind: str, settings: AuditOptions, folder: Path | None = None) -> Iterator[Record]:
     """Yield all records of a file or a cache. Nothing raises: what is broken becomes a `BrokenRecord`."""
-    label = escaped(str(path))
-    origin, problems = Origin(label), 0
+    origin, problems = Origin(str(path)), 0
     try:
         if kind == "html":
             yield _page(path, origin, folder or path.parent, settings.base_url)
             return
-        for record in _READERS[kind](path, label, settings):
+        for record in _READERS[kind](path, settings):
             origin = record.origin
             if not isinstance(record, Skipped):
                 problems = problems + 1 if isinstance(record, BrokenRecord) else 0
@@ -97,7 +95,7 @@ def _read_file(path: Path, kind: str, settings: AuditOptions, folder: Path | Non
                 return
     except Exception as error:  # noqa: BLE001  # parsers of hostile input raise whatever they like
         what = str(error) or type(error).__name__
-        yield BrokenRecord(Origin(label, f"after {origin.place}" if origin.place else ""), what)
+        yield BrokenRecord(origin._replace(place=f"after {origin.place}" * bool(origin.place)), what)
 
 
 def _read_folder(folder: Path, settings: AuditOptions) -> Iterator[Record]:
@@ -105,13 +103,13 @@ def _read_folder(folder: Path, settings: AuditOptions) -> Iterator[Record]:
     sites: set[str] = set()  # directories of sites: those with pages, and all below them
     for directory, directories, names in os.walk(folder):
         for results in [name for name in sorted(directories) if Path(directory, name, FILE).is_file()]:
-            yield Skipped(Origin(escaped(str(Path(directory, results)))), "results_of_an_audit")
+            yield Skipped(Origin(str(Path(directory, results))), "results_of_an_audit")
             directories.remove(results)
         directories.sort()
         if str(Path(directory).parent) in sites or any(_kind_by_name(name) == "html" for name in names):
             sites.add(directory)
         for path in (Path(directory, name) for name in sorted(names)):
-            origin = Origin(escaped(str(path)))
+            origin = Origin(str(path))
             try:
                 # Who made the mirror may not know where its links lead on this machine.
                 if path.is_symlink() and inside not in Path(os.path.realpath(path)).parents:
@@ -205,8 +203,7 @@ def mirror_url(path: Path, folder: Path, base_url: str | None) -> str | None:
     return f"{base_url.rstrip('/')}/{'/'.join(quoted)}"
 
 
-#: Readers take the path, its name in messages, and the settings.
-_READERS: dict[str, Callable[[Path, str, AuditOptions], Iterator[Record]]] = {
+_READERS: dict[str, Callable[[Path, AuditOptions], Iterator[Record]]] = {
     "json lines": read_json_lines, "json": read_json, "parquet": read_parquet, "warc": read_warc,
     "cache": read_cache,
 }  # fmt: skip

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from scrapy_neardup.arguments import escaped
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.matching.items import ItemNotes, pack
 
@@ -107,7 +108,7 @@ class Fields:
             return BrokenRecord(origin, self.no_text(item))
         name = next((name for name in found if found[name].strip()), next(iter(found)))
         content = found[name]
-        url = next((url for name in plan["url"] if (url := _url(_get(item, name)))), str(origin))
+        url = next((url for name in plan["url"] if (url := _url(_get(item, name)))), escaped(str(origin)))
         times = (seconds(_get(item, name)) for name in plan["fetched"] + plan["published"])
         fetched = next((time for time in times if time is not None), None)
         without, kind = {*names, *plan["url"], *plan["fetched"]}, None
@@ -183,12 +184,12 @@ def _url(value: Any) -> str | None:
 
 
 def _read(
-    place: str, split: Callable[[Stream], Items], path: Path, label: str, settings: AuditOptions
+    place: str, split: Callable[[Stream], Items], path: Path, settings: AuditOptions
 ) -> Iterator[Record]:
     """Yield the records of a feed, which *split* cuts into items."""
     stream, fields = Stream(path), Fields(settings)
     for number, found in split(stream):
-        page = fields.page(found, Origin(label, f"{place} {number}"))
+        page = fields.page(found, Origin(str(path), f"{place} {number}"))
         if isinstance(page, PageRecord):
             stream.barren = 0
         yield page
@@ -210,13 +211,13 @@ def open_table(path: Path) -> pq.ParquetFile:
     return pq.ParquetFile(path, read_dictionary=leaves)
 
 
-def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
+def read_parquet(path: Path, settings: AuditOptions) -> Iterator[Record]:
     """Yield the rows of a table, row group by row group."""
     import pyarrow as pa
 
     fields, table, first = Fields(settings), open_table(path), 1
     if not fields.any_text(names := table.schema_arrow.names):
-        yield BrokenRecord(Origin(label), fields.no_text(names))
+        yield BrokenRecord(Origin(str(path)), fields.no_text(names))
         return
     for group in range(table.num_row_groups):
         number = first
@@ -226,10 +227,10 @@ def read_parquet(path: Path, label: str, settings: AuditOptions) -> Iterator[Rec
                 raise ValueError(f"more than {_MOST_VALUES} values in a column")
             for batch in table.iter_batches(_BATCH, [group], use_threads=False):
                 for row in range(batch.num_rows):
-                    yield _row(fields, batch, row, Origin(label, f"row {number}"))
+                    yield _row(fields, batch, row, Origin(str(path), f"row {number}"))
                     number += 1
         except (pa.ArrowException, OSError, ValueError) as error:
-            yield BrokenRecord(Origin(label, f"row {number} and the rest of its row group"), str(error))
+            yield BrokenRecord(Origin(str(path), f"row {number} and the rest of its row group"), str(error))
         first += table.metadata.row_group(group).num_rows
 
 

@@ -71,7 +71,7 @@ _XML = re.compile(
 _CODINGS = 4  # at most, one over the other
 
 
-def read_warc(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
+def read_warc(path: Path, settings: AuditOptions) -> Iterator[Record]:
     """Yield the pages of a WARC file, see `page_of_record`.
 
     Behind a broken record reading goes on where one seems to begin, `_TRIES` times in vain at most.
@@ -88,14 +88,14 @@ def read_warc(path: Path, label: str, settings: AuditOptions) -> Iterator[Record
             try:
                 for record in ArchiveIterator(file, parse_http=False):
                     last = record.stream_pos
-                    page = page_of_record(record, Origin(label, f"byte {last}"))
+                    page = page_of_record(record, Origin(str(path), f"byte {last}"))
                     tries = 0
                     if page is not None:
                         yield page
             except (OSError, ValueError, Unreadable) as error:
                 problem = f"broken: {error}"
             if problem and tries <= 1:  # one message for a damaged part of the file is enough
-                yield BrokenRecord(Origin(label, f"byte {last}"), problem)
+                yield BrokenRecord(Origin(str(path), f"byte {last}"), problem)
             mark = b"\x1f\x8b\x08" if compressed else b"\nWARC/"
             start = _next_record(file, last, mark) if problem else None
 
@@ -177,10 +177,10 @@ def is_cache(path: Path) -> bool:
     return next(_entries(path, _DEPTH - 1, _PROBES), None) is not None
 
 
-def read_cache(path: Path, label: str, settings: AuditOptions) -> Iterator[Record]:
+def read_cache(path: Path, settings: AuditOptions) -> Iterator[Record]:
     """Yield the pages of the caches in *path*, as `FilesystemCacheStorage` has them; no pickle is read."""
     for entry in _entries(path, _DEPTH):
-        origin = Origin(label, entry.relative_to(path).as_posix())
+        origin = Origin(str(path), entry.relative_to(path).as_posix())
         try:
             yield _cached(entry, origin)
         except FileNotFoundError as error:
