@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from contextlib import closing
@@ -13,7 +14,17 @@ import pytest
 from scrapy_neardup.index import Documents, Header, open_index
 from scrapy_neardup.index.protocol import Filing, Lookup
 from scrapy_neardup.index.tables import LAYOUTS, Family
-from tests.index.conformance import FINGERPRINT, FURTHER, HEADER, LOOKUPS, URL, documents, reserve, urls_near
+from tests.index.conformance import (
+    FINGERPRINT,
+    FURTHER,
+    HEADER,
+    LOOKUPS,
+    URL,
+    documents,
+    reserve,
+    reserve_new,
+    urls_near,
+)
 
 pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
 
@@ -101,65 +112,63 @@ def test_documents_of_two_generations_are_one_index(address: Address, parts: int
             assert again.gauges()["documents"] == parts * ((FIRST - 5) // parts) + 7
 
 
-def test_a_page_whose_generation_ends_while_it_is_judged_meets_what_the_next_one_has(
-    address: Address,
-) -> None:
+def test_a_crawl_that_does_not_know_of_a_generation_meets_what_it_has(address: Address) -> None:
     near_the_end_of_a_generation(address, left=1)
     with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
+        other.add(documents([0xFFFF << 40], 5))  # the last number of the generation
+        other.add(documents([1], 6))
+        assert len(one.store.generations) == 1
+        assert reserve_new(one, documents([1], 7)) is None
+
+
+def spread(index: RedisIndex) -> tuple[Documents, Documents]:
+    """Return two like documents that meet in no part that gives one of them its number."""
+    layout, generation, page = index.store.layout, index.store.generations[-1], documents([1], 7)
+    buckets = {place.bucket for place in layout.filed(page, generation)}
+    for bits in itertools.combinations(range(64), 3):
+        like = documents([1 ^ sum(1 << bit for bit in bits)], 5)
+        met = {place.part for place in layout.filed(like, generation) if place.bucket in buckets}
+        if met and met.isdisjoint((layout.home(page), layout.home(like))):
+            return like, page
+    raise AssertionError
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_a_page_meets_one_that_is_filed_beside_it_in_another_part(address: Address, behind: bool) -> None:
+    address = address._replace(parts=3)
+    with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
+        like, page = spread(one)
+        steps = one.store.filing(like)
+        said = one.store.ask(next(steps))  # in the part that gives it a number
+        if behind:  # which has begun a generation
+            prefix, start = one.store.prefixes[said[0][0] % 3], said[0][0] + FIRST
+            known = one.server.call("GET", prefix + b"g") + b" %d:8" % start
+            one.server.call("MSET", prefix + b"g", known, prefix + b"n", start - 1)
         met: list[list[str]] = []
 
         def decide(found: Found) -> Filing | None:
             met.append(found.stored.urls)
             if len(met) == 1:
-                other.add(documents([0xFFFF << 40], 5))  # the last number of the generation
-                other.add(documents([1], 6))
-            return None if len(found.documents) else Filing(documents([1], 7))
+                one.store.ask(steps.send(said))
+            return None if len(found.documents) else Filing(page)
 
-        assert one.reserve_if(documents([1], 7), LOOKUPS, decide) is None
-        assert met == [[], ["u6"]]
-
-
-def test_a_page_is_judged_again_if_a_like_one_was_filed_in_a_part_that_is_a_generation_behind(
-    address: Address,
-) -> None:
-    address = address._replace(parts=3)
-    with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
-        like, page = documents([1], 5), documents([1], 7)
-        steps = one.store.filing(like, one._look_up(like, LOOKUPS)[2], lease_seconds=60)
-        answers = one.store.ask(next(steps))  # in the first part, which then begins a generation
-        prefix, start = one.store.prefixes[answers[0] % 3], answers[0] + FIRST
-        known = one.server.call("GET", prefix + b"g") + b" %d:8" % start
-        one.server.call("MSET", prefix + b"g", known, prefix + b"n", start - 1)
-        looked = other._look_up(page, LOOKUPS)[2]
-        assert min(one.store.ask(steps.send(answers))) > 0
-        assert other.store.run(other.store.filing(page, looked, lease_seconds=60))[0] <= 0
+        assert other.reserve_if(page, LOOKUPS, decide) is None
+        assert met == [[], ["u5"]]
+        assert (other.gauges()["retries"], other.gauges()["pending"]) == (1, 1)
 
 
-@pytest.mark.parametrize(
-    ("like", "times"),
-    [
-        (documents([0xF0F0F0F0F0F0F0F0], 5), 1),
-        (documents([0xFF] * 40 + [3], 10), 2),
-        (documents([3] + [0xFFFFFFFFFFFFFFFF] * 40, 60), 2),
-        (documents([1 << 63], 7), 2),
-        (None, 2),
-    ],
-    ids=["other", "last", "first", "url", "a replica that was not told of the last"],
-)
-def test_only_who_files_what_may_be_met_has_a_page_judged_again(
-    address: Address, like: Documents | None, times: int
-) -> None:
-    with closing(RedisIndex(address, HEADER)) as one, closing(RedisIndex(address, HEADER)) as other:
-        asked = []
-
-        def decide(found: Found) -> Filing:
-            asked.append(found)
-            if len(asked) == 1:
-                other.add(like) if like else other.server.call("DECR", address.prefix + b"n")
-            return Filing(documents([0], 7))
-
-        assert one.reserve_if(documents([0], 7), LOOKUPS, decide) is not None
-        assert len(asked) == times
+def test_a_page_is_filed_as_it_is_judged_to_be(address: Address) -> None:
+    page, other = documents([1], 7), documents([0xFFFF << 40], 7)
+    with closing(RedisIndex(address, HEADER)) as index:
+        reservation = index.reserve_if(page, LOOKUPS, lambda found: Filing(other))
+        assert reservation is not None
+        reservation.confirm()
+        assert (urls_near(index, 1), urls_near(index, 0xFFFF << 40)) == ([], ["u7"])
+        assert index.gauges() | {"documents": 1, "pending": 0} == index.gauges()
+        with pytest.raises(ZeroDivisionError):
+            index.reserve_if(documents([2], 8), LOOKUPS, lambda found: Filing(page, [1 // 0]))
+        assert index.gauges() | {"documents": 1, "pending": 0} == index.gauges()
+        assert list(find_problems(index)) == []
 
 
 def test_an_index_that_a_server_has_lost_begins_anew_and_gives_no_number_twice(

@@ -268,9 +268,7 @@ class Race:
             index.compact()
             return
         seconds = 40.0 if self.patient else self.dice.choice((1.0, 20.0, 70.0))
-        while self.patient and any(
-            0 < self.ends[it.number] - self.scheduler.now <= seconds for it in self.held(0) + self.held(1)
-        ):
+        while self.patient and any(0 < end - self.scheduler.now <= seconds for end in self.ends.values()):
             self.scheduler.sleep(TOLD[1])  # until its lease is renewed, or over
         self.leapt = self.scheduler.now = self.scheduler.now + seconds
         for page in self.pages if self.patient and not self.loses else ():
@@ -363,8 +361,8 @@ def on_server(seed: int, server: Any) -> list[int]:
             """Take down when leases end; one that was over stays so."""
             answers = super()._send(calls, **how)
             for (_, step, _, given), answer in zip(calls, answers, strict=True):
-                if step == "file" and given[6] == 0:
-                    ends[answer] = given[1] / 1000
+                if step == "file" and given[0] and not isinstance(answer, Exception):
+                    ends[answer[0]] = given[1] / 1000
                 elif step in ("ZADD", "confirm") and answer == (step == "confirm"):
                     number, end = (given[2], given[1] / 1000) if step == "ZADD" else (given[0], math.inf)
                     ends[number] = end if race.scheduler.now < ends.get(number, 0) else 0

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,11 @@ from scrapy_neardup.index.pending import Lease, LeasedDocument, Leases, Pending,
 from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Stored
 from scrapy_neardup.index.search import Matches, Met, closest, most_shared, put_together
 
-from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, compared
+from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Place, compared
 from .opening import open_header
 from .scripts import Call
 from .server import Address, Server
-from .store import BATCH, RETRY_SECONDS, Known, Seen, Store, Write, parsed
+from .store import BATCH, RETRY_SECONDS, Known, Reading, Store, Write, parsed
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0
@@ -35,8 +34,6 @@ TICK_SECONDS = 0.05
 MOST_BYTES = (1 << 18) // (NEAR_BYTES * EQUAL_BYTES) * NEAR_BYTES * EQUAL_BYTES
 #: A key that so many more documents have than a lookup accepts need not be filed: it is passed over anyway.
 CAP = 1024
-#: How often a document is judged anew because others have filed like ones meanwhile.
-ATTEMPTS = 100
 
 
 class RedisIndex:
@@ -75,28 +72,60 @@ class RedisIndex:
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
-        return self._found(document, lookups, self._look_up(document, lookups)[0])
+        matches, cut = self._look(self._wanted(document, lookups), MOST_BYTES)
+        return self._found(document, lookups, self._met(document, lookups, matches, cut)[0])
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
         self._require_open()
-        for _ in range(ATTEMPTS):
-            met, crowded, looked = self._look_up(document, lookups)
-            filing = decide(self._found(document, lookups, met))
-            if filing is None:
-                return None
-            replaced = self.store.fetch(sorted(filing.replaces))
-            steps = self.store.filing(filing.document, looked, crowded, self.leases.seconds)
-            (number,) = self.store.run(steps)
-            if number > 0:
-                return self._hold(number, filing.document, replaced)
-            self._retries += 1
-            # Of two that met in several parts, each in one before the other, both have gone.
-            time.sleep(-number % 16 / 1000)
-        raise IndexUnavailable(
-            f"The index {self.address.shown} changes faster than a document can be filed: use fewer crawlers."
-        )
+        store, wanted = self.store, self._wanted(document, lookups)
+        filing, number, judged, crowded = Filing(document), 0, None, set[tuple[int, int]]()
+        contents, since = dict[bytes, bytes](), [0] * len(store.prefixes)
+        try:
+            while True:
+                # It is filed and looked up as one. What it meets may have it taken out again.
+                one, given, home = filing.document, number, store.layout.home(filing.document)
+                if not given:
+                    known = store.known
+                    probes = self._probes(wanted, known)
+                    buckets = {each.bucket: each.part for _, each in probes}
+                    reading = Reading(known, buckets, self._long.copy(), MOST_BYTES)
+                parts = [part for part in range(len(since)) if not given or part != home]
+                options = crowded, judged is not None, self.leases.seconds
+                calls = [store.call(part, one, given, reading, *options) for part in parts]
+                said = store.answers(calls)
+                if not given and isinstance(of_home := said[home], list) and isinstance(of_home[0], int):
+                    number = of_home[0]  # also if other parts fail
+                if store.learn(parts, said):
+                    number = self._withdraw(number, one)
+                    continue
+                for part, call, (_, oldest, *values) in zip(parts, calls, said, strict=True):
+                    since[part] = int(oldest or 0)
+                    contents.update(zip(call.keys, values, strict=False))
+                matches, cut = self._compared(probes, contents, since, MOST_BYTES)
+                if judged != (numbers := matches.document.tolist()):
+                    self._retries += judged is not None
+                    judged = numbers
+                    met, crowded = self._met(document, lookups, matches, cut)
+                    decision = decide(self._found(document, lookups, met))
+                    if decision is None:
+                        self._withdraw(number, one)
+                        return None
+                    filing = decision
+                if not _is_same(filing.document, one):
+                    number = self._withdraw(number, one)
+                elif number and (given or len(parts) == 1):
+                    return self._hold(number, one, store.fetch(sorted(filing.replaces)))
+        except BaseException:
+            self._withdraw(number, filing.document)
+            raise
+
+    def _withdraw(self, number: int, document: Documents) -> int:
+        """Take out a *document*, one row, if it has a *number*; return the number that it has then, none."""
+        if number:
+            self.store.settle(Write(self.store.removal(number, document)))
+        return 0
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
         return self.retrieve(family, keys, distance)[0]
@@ -109,16 +138,20 @@ class RedisIndex:
             raise IndexCorrupted(f"Document {min(missing)} is missing: ask for those that a search finds.")
         return known.documents.stored.take(np.searchsorted(np.array(known.numbers, np.int64), documents))
 
-    def _look_up(
-        self, document: Documents, lookups: Sequence[Lookup]
-    ) -> tuple[list[Met], set[tuple[int, int]], list[Seen]]:
-        """Look up *document*, one row: return what each lookup has met.
+    def _wanted(self, document: Documents, lookups: Sequence[Lookup]) -> list[tuple[int, int, int]]:
+        """Return family, key and distance of all that *lookups* of *document*, one row, look for."""
+        keys = self.store.layout.keys(document)
+        return [(each.family, key, each.distance) for each in lookups for key in keys[each.family]]
 
-        Returned besides: keys, with their families, that so many have that no more need to be filed.
+    def _met(
+        self, document: Documents, lookups: Sequence[Lookup], every: Matches, cut: set[int]
+    ) -> tuple[list[Met], set[tuple[int, int]]]:
+        """Return what each lookup of *document*, one row, has met among *every* match of what was wanted.
+
+        Of *cut* positions buckets were not read in full. Returned besides: keys, with their families, that
+        so many have that no more need to be filed.
         """
         keys = self.store.layout.keys(document)
-        wanted = [(each.family, key, each.distance) for each in lookups for key in keys[each.family]]
-        every, cut, looked = self._look(wanted, MOST_BYTES)
         crowded: set[tuple[int, int]] = set()
         found, end = [], 0
         for family, _, most, nearest, _ in lookups:
@@ -132,56 +165,69 @@ class RedisIndex:
                     for row in dict.fromkeys(met.query.tolist()):
                         numbers = met.document[met.query == row].tolist()
                         if most and len(numbers) > CAP + most:
-                            crowded.add((family, wanted[row][1]))
+                            crowded.add((family, keys[family][row - rows.start]))
                         if not most or len(numbers) <= most:
                             counts.update(numbers)
                     part = most_shared(counts, nearest)
             found.append(part._replace(narrowed=not cut.isdisjoint(rows)))
-        return found, crowded, looked
+        return found, crowded
 
-    def _look(
-        self, wanted: Sequence[tuple[int, int, int]], most: int
-    ) -> tuple[Matches, set[int], list[Seen]]:
-        """Read buckets for families, keys, distances, of each the last *most* bytes; 0: all.
+    def _probes(
+        self, wanted: Sequence[tuple[int, int, int]], known: tuple[bytes, ...]
+    ) -> list[tuple[int, Place]]:
+        """Return where families, keys, distances are looked for, with the position of what is *wanted*.
 
-        Returns what is met, by position of what was wanted, and positions read only in part.
+        *known* are the generations of each part.
         """
+        return [
+            (row, place)
+            for row, (family, key, distance) in enumerate(wanted)
+            for generation in parsed(known)
+            for place in self.store.layout.places(family, key, distance, generation)
+        ]
+
+    def _look(self, wanted: Sequence[tuple[int, int, int]], most: int) -> tuple[Matches, set[int]]:
+        """Read the buckets of what is *wanted*; return what `_compared` does."""
         store = self.store
         while True:
-            generations = parsed(known := store.known)
-            probes = [
-                (row, place)
-                for row, (family, key, distance) in enumerate(wanted)
-                for generation in generations
-                for place in store.layout.places(family, key, distance, generation)
-            ]
+            known = store.known
+            probes = self._probes(wanted, known)
             parts = {place.bucket: place.part for _, place in probes}
-            long = [bucket for bucket in parts if bucket in self._long]
-            heads = store.everywhere("MGET", b"n", b"g", b"o")
+            heads = store.everywhere("MGET", b"g", b"o")
+            some = [
+                Call(parts[each], "GETRANGE", [each], (-most, -1)) for each in parts if each in self._long
+            ]
             for bucket, part in parts.items():
-                if bucket not in long:
+                if bucket not in self._long:
                     heads[part].keys.append(bucket)
-            some = [Call(parts[bucket], "GETRANGE", [bucket], (-most, -1)) for bucket in long]
-            answers = store.ask([*heads, *some])
-            of_parts = answers[: len(heads)]
-            if store.learn([each[1] for each in of_parts]) == known:
+            said = store.ask([*heads, *some])
+            store.learn(range(len(heads)), said[: len(heads)])
+            if store.known == known:
                 break
-        contents = [*zip(long, answers[len(heads) :], strict=True)]
-        for head, of_head in zip(heads, of_parts, strict=True):
-            contents += zip(head.keys, of_head, strict=True)
-        data = {bucket: (content or b"")[-most:] for bucket, content in contents}
+        contents = {call.keys[0]: data for call, data in zip(some, said[len(heads) :], strict=True)}
+        for head, (_, _, *values) in zip(heads, said, strict=False):
+            contents |= zip(head.keys[2:], values, strict=True)
+        return self._compared(
+            probes, contents, [int(oldest or 0) for _, oldest, *_ in said[: len(heads)]], most
+        )
+
+    def _compared(
+        self,
+        probes: Sequence[tuple[int, Place]],
+        contents: Mapping[bytes, bytes | None],
+        since: Sequence[int],
+        most: int,
+    ) -> tuple[Matches, set[int]]:
+        """Compare *probes* with the last *most* bytes of their buckets' *contents*; 0: with all.
+
+        Returns what is met in each part from a number *since* on, by position of what was wanted, and the
+        positions of which not all was compared.
+        """
+        data = {place.bucket: (contents[place.bucket] or b"")[-most:] for _, place in probes}
         cut = {bucket for bucket, content in data.items() if 0 < most == len(content)}
         self._long.update(cut)
-        since = [int(oldest or 0) for _, _, oldest, *_ in of_parts]
         met = [compared(probes, data, width, since) for width in (NEAR_BYTES, EQUAL_BYTES)]
-        # Nothing new comes into an earlier generation.
-        new = {place.bucket for _, place in probes if place.start == generations[-1].start}
-        last = sorted((data[bucket][-4:], bucket) for bucket in new)[::-1]
-        looked = [
-            Seen(of_part, int(clock), {bucket: end for end, bucket in last if parts[bucket] == part})
-            for part, (of_part, (clock, *_)) in enumerate(zip(known, of_parts, strict=True))
-        ]
-        return Matches.gather(met), {row for row, place in probes if place.bucket in cut}, looked
+        return Matches.gather(met), {row for row, place in probes if place.bucket in cut}
 
     def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
         """Return those documents that are there of what lookups have *met*."""
@@ -320,6 +366,11 @@ class RedisIndex:
     def _require_open(self) -> None:
         if self._closing.is_set():
             raise IndexUnavailable("The index is closed: open it again.")
+
+
+def _is_same(one: Documents, other: Documents) -> bool:
+    """Tell whether two documents, one row each, would be filed alike."""
+    return np.array_equal(one.keys, other.keys) and one.records.tobytes() == other.records.tobytes()
 
 
 def describe(index: RedisIndex) -> dict[str, Any]:

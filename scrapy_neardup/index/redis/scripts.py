@@ -72,8 +72,9 @@ end
 
 -- Begin a generation after those that are 'known': what this part files from now on is of it.
 local function begin(known, start, more, last)
-  call('MSET', prefix .. 'n', text(math.max(start - 1, last)),
-    prefix .. 'g', known .. ' ' .. text(start) .. ':' .. more)
+  known = known .. ' ' .. text(start) .. ':' .. more
+  call('MSET', prefix .. 'n', text(math.max(start - 1, last)), prefix .. 'g', known)
+  return known
 end
 
 -- Begin another generation after a number if the last of those that are 'known' has as many documents as its
@@ -89,29 +90,41 @@ local function grow(known, number, count)
   begin(known, number + 1 + 65536 * math.min(parts - 1, 1), more, number)
 end
 
--- File a document unless others that it may have met were filed since it was looked up. Arguments: its
--- value; when its lease ends, the time, and the window, all in milliseconds; the generations and the clock of
--- the part when it was looked up; its number, 0 if this part is to give it one; one that this has to exceed;
--- the last 4 bytes of each of the first buckets of the keys, in which it was looked up, and of which those
--- without any come last; how many these buckets are; the generation that it is filed in, which the part
--- begins if it is behind; for each bucket an entry but for its number, empty if it is not filed there.
--- Returns its number, or 0 if there are others, or another generation begins or has begun since.
+-- Where a bucket has an entry, or what one begins with, in entries of so many bytes.
+local function find(bucket, entry, bytes)
+  local at = string.find(bucket, entry, 1, true)
+  while at and (at - 1) % bytes ~= 0 do at = string.find(bucket, entry, at + 1, true) end
+  return at
+end
+
+-- Read buckets, and file a document, as one: who files a like one later reads it there. Arguments: its value
+-- in the part that gives it a number, else empty; when its lease ends, the time, and the window, all in
+-- milliseconds; the generations that the crawler knows; its number, and 0 if it has none: then it is filed
+-- only where its value is; one that this has to exceed; the generation that it is filed in, which the part
+-- begins if it is behind; how many bytes entries have that keep it from being filed if their bucket has them
+-- already, -1 for none; how many of the keys, which are buckets, are read; of how many of these, the last
+-- ones, only so many bytes; for each bucket an entry but for its number, empty if it is not filed there.
+-- Returns its number, 0 if it is not filed, the first number that is not too old, and the buckets as they
+-- were. A part that knows other generations does nothing, and returns these.
 function step.file(key, keys, at)
-  local value, ends, now, window, known, since = unpack(ARGV, at + 1, at + 6)
-  local number, after, lasts, looked, start, more = unpack(ARGV, at + 7, at + 12)
-  local state = call('MGET', prefix .. 'n', prefix .. 'g', prefix .. 'w', prefix .. 'count')
-  local last = tonumber(state[1])
-  -- A clock that was further is that of a server whose replica has taken over, and may have others instead.
-  if state[2] ~= known or last < tonumber(since) then return 0 end
-  if tonumber(string.match(known, '(%d+):%d+$')) < tonumber(start) then
-    begin(known, tonumber(start), more, last)
-    return 0  -- others may have filed in the generation before, whose buckets are not compared here
+  local value, ends, now, window, known, number, after = unpack(ARGV, at + 1, at + 7)
+  local start, more, stops = tonumber(ARGV[at + 8]), ARGV[at + 9], tonumber(ARGV[at + 10])
+  local reads, long, most = tonumber(ARGV[at + 11]), tonumber(ARGV[at + 12]), ARGV[at + 13]
+  local state = call('MGET', prefix .. 'n', prefix .. 'g', prefix .. 'w', prefix .. 'count', prefix .. 'o')
+  local last, found = tonumber(state[1]), {}
+  if state[2] ~= known then return {state[2]} end
+  if reads > long then found = call('MGET', unpack(KEYS, key + 1, key + reads - long)) end
+  for each = reads - long + 1, reads do found[each] = call('GETRANGE', KEYS[key + each], -most, -1) end
+  local gives, stopped = value ~= '', value == '' and number == '0'
+  for each = 1, reads do
+    local entry = ARGV[at + 13 + each]
+    stopped = stopped or #entry == stops and found[each] and find(found[each], entry, stops + 4)
   end
-  for each = 1, last > tonumber(since) and tonumber(looked) or 0 do
-    local newest = call('GETRANGE', KEYS[key + each], -4, -1)
-    if newest ~= string.sub(lasts, 4 * each - 3, 4 * each) then return 0 end
+  if stopped then return {0, state[5], unpack(found, 1, reads)} end
+  if tonumber(string.match(known, '(%d+):%d+$')) < start then
+    known, last = begin(known, start, more, last), math.max(start - 1, last)
   end
-  local gives, count = number == '0', tonumber(state[4] or 0)
+  local count = tonumber(state[4] or 0)
   number = tonumber(number)
   if gives then
     number = math.max(last, tonumber(after)) + 1
@@ -136,7 +149,7 @@ function step.file(key, keys, at)
     call('ZADD', prefix .. 'p', ends, named)
   end
   for each = 1, keys do
-    local bucket, entry = KEYS[key + each], ARGV[at + 12 + each]
+    local bucket, entry = KEYS[key + each], ARGV[at + 13 + each]
     if entry ~= '' then call('APPEND', bucket, entry .. low) end
     if entry ~= '' and window ~= '0' then call('PEXPIRE', bucket, window) end
   end
@@ -144,7 +157,7 @@ function step.file(key, keys, at)
     grow(known, number, count)
     if window ~= '0' then expire(now - window) end
   end
-  return number
+  return {number, state[5], unpack(found, 1, reads)}
 end
 
 -- Confirm a pending document, and give it another value unless that is empty. Its group is the key.
@@ -165,8 +178,7 @@ function step.take_out(key, keys, at)
   for each = 1, keys do
     local bucket, entry = KEYS[key + each], ARGV[at + each]
     local old = call('GET', bucket)
-    local start = old and string.find(old, entry, 1, true)
-    while start and (start - 1) % #entry ~= 0 do start = string.find(old, entry, start + 1, true) end
+    local start = old and find(old, entry, #entry)
     local new = start and string.sub(old, 1, start - 1) .. string.sub(old, start + #entry)
     if new == '' then call('DEL', bucket) elseif new then call('SET', bucket, new, 'KEEPTTL') end
   end

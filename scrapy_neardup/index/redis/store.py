@@ -16,7 +16,7 @@ from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.pending import Lease
 from scrapy_neardup.index.protocol import Documents
 
-from .layout import GONE, Generation, Layout, Place
+from .layout import EQUAL_BYTES, GONE, Generation, Layout, Place
 from .opening import first_number, make_part
 from .scripts import DIGEST, Call, packed
 from .server import Addressed, IndexGone, Server
@@ -77,14 +77,16 @@ class Known(NamedTuple):
         return ((number, self.documents.take(slice(row, row + 1))) for row, number in enumerate(self.numbers))
 
 
-class Seen(NamedTuple):
-    """How a part of the index was when a document was looked up."""
+class Reading(NamedTuple):
+    """What is read of an index, and with that known, when a document is filed there."""
 
-    #: The generations, as they stand there, and the clock, 0 if none was looked up.
-    generations: bytes
-    clock: int = 0
-    #: The last 4 bytes of the buckets where others may file what would be met, the empty ones at the end.
-    buckets: Mapping[bytes, bytes] = {}
+    #: The generations of each part, as they stand there.
+    known: tuple[bytes, ...]
+    #: Buckets, with the part that each is in.
+    buckets: Mapping[bytes, int] = {}
+    #: Those of which only the last *most* bytes are read.
+    long: Collection[bytes] = ()
+    most: int = 0
 
 
 class Asked(NamedTuple):
@@ -125,7 +127,7 @@ class Store:
         self.lost = 0
         #: As far as is known: the generations of each part. The next document is of the last.
         self.known: tuple[bytes, ...] = (b"0:0",) * len(prefixes)
-        self.learn(self.ask(self.everywhere("GET", b"g")))
+        self.learn(range(len(prefixes)), self.ask(self.everywhere("MGET", b"g")))
 
     # Making calls
 
@@ -150,13 +152,13 @@ class Store:
 
     def ask(self, calls: Sequence[Call]) -> list[Any]:
         """Make *calls*, and return their answers."""
-        answers = self._asked(calls) if calls else []
+        answers = self.answers(calls) if calls else []
         for answer in answers:
             if isinstance(answer, Exception):
                 raise answer
         return answers
 
-    def _asked(self, calls: Sequence[Call]) -> list[Any]:
+    def answers(self, calls: Sequence[Call]) -> list[Any]:
         """Return the answers to *calls*, or errors: whoever has the turn asks for all who wait."""
         mine = Asked(calls, [], threading.Event())
         try:
@@ -198,7 +200,7 @@ class Store:
 
     def write(self) -> Exception | None:
         """Write what was settled; return why something of it is not written, and waits."""
-        return self._asked(())[0]  # type: ignore[no-any-return]
+        return self.answers(())[0]  # type: ignore[no-any-return]
 
     def close(self, seconds: float) -> None:
         """Write what was settled, tried for so many *seconds*. Raises an error that names what is not."""
@@ -250,8 +252,7 @@ class Store:
 
         Raises `IndexGone`.
         """
-        asks = any(call.step.isupper() for call in calls)
-        sent: list[Addressed] = [(self.prefixes[0], ("TIME",))] if asks else []
+        sent: list[Addressed] = [(self.prefixes[0], ("TIME",))]
         kinds: dict[tuple[int, bool], list[int]] = {}
         for row, call in enumerate(calls):
             kinds.setdefault((call.part, call.step.isupper()), []).append(row)
@@ -268,7 +269,7 @@ class Store:
             else:
                 sent.append((prefix, ("EVALSHA", DIGEST, *packed(self.header.uuid, self.prefixes, some))))
         got = iter(self.server.send(sent))
-        if asks and isinstance(clock := next(got), tuple):
+        if isinstance(clock := next(got), tuple):
             now = time.monotonic()  # by a time before, a slow answer would end leases of others early
             self._ahead = clock[0] * 1000 + clock[1] / 1000 - now * 1000
         answers: list[Any] = [None] * len(calls)
@@ -310,11 +311,17 @@ class Store:
         """All generations that are known of any part."""
         return parsed(self.known)
 
-    def learn(self, said: Sequence[object]) -> tuple[bytes, ...]:
-        """Take in what parts have *said* of generations, some perhaps nothing; return what each knows."""
-        news = zip(said, self.known, strict=True)
-        self.known = known = tuple(new if isinstance(new, bytes) else old for new, old in news)
-        return known
+    def learn(self, parts: Sequence[int], said: Sequence[Sequence[object]]) -> bool:
+        """Take in the generations that *parts* know if answers begin with them; return whether any does.
+
+        Raises the error that an answer is.
+        """
+        for answer in said:
+            if isinstance(answer, Exception):
+                raise answer
+        new = {part: one for part, (one, *_) in zip(parts, said, strict=True) if isinstance(one, bytes)}
+        self.known = tuple(new.get(part, old) for part, old in enumerate(self.known))
+        return bool(new)
 
     def filed(self, number: int, document: Documents) -> list[Place]:
         """Return where *document*, one row, that has or had a *number* is filed."""
@@ -323,56 +330,59 @@ class Store:
 
     # What is called
 
-    def filing(
+    def call(
         self,
+        part: int,
         document: Documents,
-        looked: Sequence[Seen] = (),
+        number: int,
+        reading: Reading,
         crowded: Collection[tuple[int, int]] = (),
-        lease_seconds: float = 0,
+        anyway: bool = True,
+        lease_seconds: float = FILING_SECONDS,
         after: int = 0,
-    ) -> Steps:
-        """File *document*, one row, but for its keys that are *crowded*; return its number, *after* another.
+    ) -> Call:
+        """Return the call that files *document*, one row, in a *part*, but for its keys that are *crowded*.
 
-        It is pending for *lease_seconds*; without these it is confirmed, and lapses if that fails.
-        It is not filed if others were filed in buckets where it was *looked* up, or another generation has
-        begun, since then: 0 is returned, or -1 times the number that it has had for a moment. If it was not
-        looked up, it is filed again until that is done.
+        If its *number* is 0 the part at home gives it one, *after* another, and other parts are only read.
+        It is pending for *lease_seconds*. Unless it is filed *anyway* it is only looked up where another one
+        has a key in common that has to be equal.
         """
-        anyway, looked = not looked, looked or [Seen(each) for each in self.known]
-        generation = parsed(tuple(each.generations for each in looked))[-1]
+        generation, home = parsed(reading.known)[-1], part == self.layout.home(document)
         places = self.layout.filed(document, generation, crowded)
-        home, after = self.layout.home(document), max(after, *(seen.clock for seen in looked))
-        own = {place.part for place in places}
-        others = [part for part, seen in enumerate(looked) if part != home and (seen.buckets or part in own)]
-        now = self.now()
-        ends = now + round((lease_seconds or FILING_SECONDS) * 1000)
+        slots = [(place.bucket, place.entry) for place in places if place.part == part]
+        now, reads = self.now(), (0, 0, 0)
+        if reading.buckets:
+            named = {bucket for bucket, _ in slots}
+            slots += ((each, b"") for each, of in reading.buckets.items() if of == part and each not in named)
+            slots.sort(key=lambda slot: slot[0] in reading.long)
+            reads = len(slots), sum(bucket in reading.long for bucket, _ in slots), reading.most
+        value = self.layout.pack(document) if home and not number else b""
+        stops = -1 if anyway else EQUAL_BYTES - 4
+        ends, entries = now + round(lease_seconds * 1000), (entry for _, entry in slots)
+        arguments = value, ends, now, self._window, reading.known[part], number, after, *generation, stops
+        return Call(part, "file", [bucket for bucket, _ in slots], (*arguments, *reads, *entries))
 
-        def call(part: int, value: bytes, number: int) -> Call:
-            seen, own = looked[part], [place for place in places if place.part == part]
-            entries = dict.fromkeys(seen.buckets, b"") | {place.bucket: place.entry for place in own}
-            # Two keys may have one bucket.
-            more = [place for place in own if entries[place.bucket] != place.entry]
-            arguments: list[bytes | str | int] = [value, ends, now, self._window, *seen[:2], number, after]
-            arguments += [b"".join(seen.buckets.values()), len(seen.buckets), *generation]
-            arguments += [*entries.values(), *(place.entry for place in more)]
-            return Call(part, "file", [*entries, *(place.bucket for place in more)], arguments)
+    def filing(self, document: Documents, after: int = 0) -> Steps:
+        """File *document*, one row, beside others, and confirm it; return its number, *after* another.
 
-        (number,) = yield [call(home, self.layout.pack(document), 0)]
-        if number > 0 and others:
-            everywhere = False
+        It lapses if that fails.
+        """
+        home = self.layout.home(document)
+        while True:
+            number, is_kept, reading = 0, 0, Reading(self.known)
             try:
-                everywhere = min((yield [call(part, b"", number) for part in others])) > 0
+                said = yield [self.call(home, document, 0, reading, after=after)]
+                if not self.learn([home], said):
+                    number = said[0][0]
+                    others = [*{place.part for place in self.filed(number, document)} - {home}]
+                    said = yield [self.call(part, document, number, reading) for part in others]
+                    if not self.learn(others, said):
+                        (is_kept,) = yield [self._confirming(number, document, b"")]
             finally:
-                if not everywhere:
+                if number and not is_kept:
                     self.settle(Write(self.removal(number, document)))
-            number *= 1 if everywhere else -1
-        if number > 0 and not lease_seconds:
-            (is_there,) = yield [self._confirming(number, document, b"")]
-            number *= is_there
-        if number <= 0 and anyway:
-            self.learn((yield self.everywhere("GET", b"g")))
-            number = yield from self.filing(document, after=after)
-        return number
+            if is_kept:
+                return number
 
     def confirmation(self, number: int, document: Documents) -> Write:
         """Return the write that keeps a pending *document*, one row with its note."""
