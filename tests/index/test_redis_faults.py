@@ -16,7 +16,7 @@ import pytest
 
 from scrapy_neardup.errors import ConfigurationError, IndexMismatch, IndexUnavailable
 from scrapy_neardup.index import Header, open_index
-from tests.index.conformance import FINGERPRINT, HEADER, LOOKUPS, documents, reserve, urls_near
+from tests.index.conformance import FINGERPRINT, HEADER, LOOKUPS, documents, reserve, reserve_new, urls_near
 from tests.index.redis_server import RedisServer, running, until
 
 redis = pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
@@ -160,6 +160,7 @@ def test_a_full_server_files_nothing_and_settles(redis_server: RedisServer, redi
         try:
             with pytest.raises(IndexUnavailable, match="give it more maxmemory"):
                 reserve(index, documents([0xFFFF << 40], 5))
+            assert reserve_new(index, documents([3], 6)) is None  # near the one that is held
             with pytest.raises(IndexUnavailable, match="give it more maxmemory"):
                 index.store.renew([*index.leases.held], 60)
             held.confirm()

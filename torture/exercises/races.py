@@ -267,7 +267,8 @@ class Race:
             self.scheduler.sleep(0.1 * self.dice.random())
             index.compact()
             return
-        seconds = 40.0 if self.patient else self.dice.choice((1.0, 20.0, 70.0))
+        # A renewal may stand still meanwhile, and the next one has to come in time.
+        seconds = 30.0 if self.patient else self.dice.choice((1.0, 20.0, 70.0))
         while self.patient and any(0 < end - self.scheduler.now <= seconds for end in self.ends.values()):
             self.scheduler.sleep(TOLD[1])  # until its lease is renewed, or over
         self.leapt = self.scheduler.now = self.scheduler.now + seconds

@@ -65,6 +65,8 @@ class RedisIndex:
         self._closing = threading.Event()
         #: Names of buckets that were longer: they are read by themselves, so that only a part need be read.
         self._long: set[bytes] = set()
+        #: Documents that go once another one is confirmed.
+        self._replaced: dict[Reservation, Known] = {}
         #: How often a document was judged anew.
         self._retries = 0
         self._thread = threading.Thread(target=self._tick, name="neardup-redis", daemon=True)
@@ -79,53 +81,73 @@ class RedisIndex:
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
     ) -> Reservation | None:
         self._require_open()
-        store, wanted = self.store, self._wanted(document, lookups)
-        filing, number, judged, crowded = Filing(document), 0, None, set[tuple[int, int]]()
-        contents, since = dict[bytes, bytes](), [0] * len(store.prefixes)
-        try:
-            while True:
-                # It is filed and looked up as one. What it meets may have it taken out again.
-                one, given, home = filing.document, number, store.layout.home(filing.document)
-                if not given:
-                    known = store.known
-                    probes = self._probes(wanted, known)
-                    buckets = {each.bucket: each.part for _, each in probes}
-                    reading = Reading(known, buckets, self._long.copy(), MOST_BYTES)
-                parts = [part for part in range(len(since)) if not given or part != home]
-                options = crowded, judged is not None, self.leases.seconds
-                calls = [store.call(part, one, given, reading, *options) for part in parts]
-                said = store.answers(calls)
-                if not given and isinstance(of_home := said[home], list) and isinstance(of_home[0], int):
-                    number = of_home[0]  # also if other parts fail
-                if store.learn(parts, said):
-                    number = self._withdraw(number, one)
-                    continue
-                for part, call, (_, oldest, *values) in zip(parts, calls, said, strict=True):
-                    since[part] = int(oldest or 0)
-                    contents.update(zip(call.keys, values, strict=False))
-                matches, cut = self._compared(probes, contents, since, MOST_BYTES)
+        wanted, one = self._wanted(document, lookups), document
+        filing: Filing | None = None
+        judged: list[int] | None = None
+        crowded = set[tuple[int, int]]()
+        while True:
+            # It is filed before it is judged: what it meets may have it taken out again.
+            reservation, matches, cut = self._file(one, wanted, crowded, anyway=judged is not None)
+            try:
                 if judged != (numbers := matches.document.tolist()):
                     self._retries += judged is not None
                     judged = numbers
                     met, crowded = self._met(document, lookups, matches, cut)
-                    decision = decide(self._found(document, lookups, met))
-                    if decision is None:
-                        self._withdraw(number, one)
-                        return None
-                    filing = decision
-                if not _is_same(filing.document, one):
-                    number = self._withdraw(number, one)
-                elif number and (given or len(parts) == 1):
-                    return self._hold(number, one, store.fetch(sorted(filing.replaces)))
-        except BaseException:
-            self._withdraw(number, filing.document)
-            raise
+                    filing = decide(self._found(document, lookups, met))
+                if reservation and filing and _is_same(filing.document, one):
+                    self._replaced[reservation] = self.store.fetch(sorted(filing.replaces))
+                    filed, reservation = reservation, None
+                    return filed
+            finally:
+                if reservation:
+                    reservation.release()
+            if filing is None:
+                return None
+            one = filing.document
 
-    def _withdraw(self, number: int, document: Documents) -> int:
-        """Take out a *document*, one row, if it has a *number*; return the number that it has then, none."""
-        if number:
-            self.store.settle(Write(self.store.removal(number, document)))
-        return 0
+    def _file(
+        self,
+        document: Documents,
+        wanted: Sequence[tuple[int, int, int]],
+        crowded: Collection[tuple[int, int]],
+        *,
+        anyway: bool,
+    ) -> tuple[Reservation | None, Matches, set[int]]:
+        """As one, look up what is *wanted* and file *document*, one row, but for its keys that are *crowded*.
+
+        Returns its reservation, and what `_compared` does. Unless it is filed *anyway* there may be none if
+        something is met, of which it is a copy most often.
+        """
+        store, home, every = self.store, self.store.layout.home(document), range(len(self.store.prefixes))
+        others = [part for part in every if part != home]
+        while True:
+            known, number, reservation, is_filed, parts = store.known, 0, None, False, [*every]
+            probes = self._probes(wanted, known)
+            buckets = {each.bucket: each.part for _, each in probes}
+            options = Reading(known, buckets, self._long.copy(), MOST_BYTES), crowded, anyway
+            contents, since = dict[bytes, bytes | None](), [0] * len(every)
+            try:
+                while True:
+                    calls = [
+                        store.call(part, document, number, *options, self.leases.seconds) for part in parts
+                    ]
+                    said = store.answers(calls)
+                    if not number and isinstance(of_home := said[home], list) and isinstance(of_home[0], int):
+                        number = of_home[0]  # also if other parts fail
+                        reservation = self._hold(number, document) if number else None
+                    if store.learn(parts, said):
+                        break
+                    for part, call, (_, oldest, *values) in zip(parts, calls, said, strict=True):
+                        since[part] = int(oldest or 0)
+                        contents.update(zip(call.keys, values, strict=False))
+                    matches, cut = self._compared(probes, contents, since, MOST_BYTES)
+                    is_filed = number > 0 and (not others or parts == others)
+                    if is_filed or not number or (len(matches.query) and not anyway):
+                        return reservation if is_filed else None, matches, cut
+                    parts = others  # a like one that was faster in one of these is met there
+            finally:
+                if reservation and not is_filed:
+                    reservation.release()
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
         return self.retrieve(family, keys, distance)[0]
@@ -331,17 +353,15 @@ class RedisIndex:
         finally:
             self.server.close()
 
-    def _hold(self, number: int, document: Documents, replaced: Known) -> Reservation:
-        """Return the reservation of a *document*, one row, that was just filed.
-
-        Those that are *replaced* go once it is confirmed.
-        """
+    def _hold(self, number: int, document: Documents) -> Reservation:
+        """Return the reservation of a *document*, one row, that was just filed."""
         store = self.store
 
         def settle(reservation: Reservation) -> None:
+            replaced = self._replaced.pop(reservation, None)
             if reservation.confirmed:
                 kept = document._replace(notes=[reservation.note])
-                gone = (Write(store.removal(*each), each[1]) for each in replaced.each())
+                gone = (Write(store.removal(*each), each[1]) for each in replaced.each()) if replaced else ()
                 store.settle(store.confirmation(number, kept), *gone)
             else:
                 store.settle(Write(store.removal(number, document)))
@@ -370,7 +390,9 @@ class RedisIndex:
 
 def _is_same(one: Documents, other: Documents) -> bool:
     """Tell whether two documents, one row each, would be filed alike."""
-    return np.array_equal(one.keys, other.keys) and one.records.tobytes() == other.records.tobytes()
+    return one is other or (
+        np.array_equal(one.keys, other.keys) and one.records.tobytes() == other.records.tobytes()
+    )
 
 
 def describe(index: RedisIndex) -> dict[str, Any]:

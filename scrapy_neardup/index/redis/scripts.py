@@ -138,7 +138,9 @@ function step.file(key, keys, at)
   -- Documents are kept in lists: these have less room for a length than a server for a key.
   local filed = gives and call('LLEN', documents) or 0
   if filed > slot then error('the documents are not numbered as they are filed') end
-  call('MSET', prefix .. 'n', text(math.max(last + 1, number)), prefix .. 'count', count)
+  local done = redis.pcall('MSET', prefix .. 'n', text(math.max(last + 1, number)), prefix .. 'count', count)
+  -- A full server lets nothing begin, and can be read.
+  if done.err then return stops < 0 and done or {0, state[5], unpack(found, 1, reads)} end
   if window ~= '0' and tonumber(window) < tonumber(state[3] or math.huge) then
     call('SET', prefix .. 'w', window)
   end
