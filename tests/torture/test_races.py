@@ -40,17 +40,20 @@ def test_removals_that_a_commit_leaves_out_are_found(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.slow
-def test_pages_filed_although_others_came_first_are_found(
+def test_pages_that_do_not_see_who_came_first_to_another_part_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("redis", reason="redis-py is not installed: pip install 'scrapy-neardup[redis]'")
     from scrapy_neardup.index.redis.store import Store
 
-    filing = Store.filing
+    call = Store.call
 
-    def at_any_rate(self: Store, document: Any, looked: Any = (), *more: Any, **how: Any) -> Any:
-        return filing(self, document, [each._replace(buckets={}) for each in looked], *more, **how)
+    def unread(
+        self: Store, part: int, document: Any, number: int, reading: Any, *how: Any, **more: Any
+    ) -> Any:
+        reading = reading._replace(buckets={}) if number else reading
+        return call(self, part, document, number, reading, *how, **more)
 
-    monkeypatch.setattr(Store, "filing", at_any_rate)
+    monkeypatch.setattr(Store, "call", unread)
     with running(tmp_path / "redis") as server, pytest.raises(Wrong, match="missing"):
-        [races.on_server(seed, server) for seed in range(1, 61)]
+        [races.on_server(seed, server) for seed in range(120, 174)]

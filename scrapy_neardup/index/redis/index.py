@@ -261,12 +261,11 @@ class RedisIndex:
         shared = shared[:, numbers.searchsorted(there)]
         for row, lookup in zip(shared, lookups, strict=True):
             kind, rows = self.header.families[lookup.family], self.header.rows[lookup.family]
-            if kind.equal and row.any():
-                # Entries have few bits of a hash, documents the keys.
+            if row.any():
+                # Entries have few bits of a hash, and a number that may be another one's; documents the keys.
                 ours = np.unique(document.keys[rows, 0])
-                ours = ours[kind.has(ours)]
-                equal = (known.documents.keys[rows][:, :, np.newaxis] == ours).any(axis=0).sum(axis=1)
-                np.minimum(row, equal, out=row)
+                bits = np.bitwise_count(known.documents.keys[rows][:, :, np.newaxis] ^ ours[kind.has(ours)])
+                np.minimum(row, (bits <= lookup.distance).any(axis=0).sum(axis=1), out=row)
         own = zip(known.numbers, known.documents.urls, known.leases, strict=True)
         pending = [self._handle(*each) for each in own]
         found = Found(there, shared, known.documents.stored, pending, crowded, narrowed)
@@ -296,7 +295,7 @@ class RedisIndex:
             ones = (documents.take(slice(row, row + 1)) for row in rows)
             # So that numbers go up from one to the next, whatever their part.
             last = max(map(int, store.ask(store.everywhere("GET", b"n"))))
-            numbers += store.run(*(store.filing(one, after=last + at * parts) for at, one in enumerate(ones)))
+            numbers += store.run(*(store.filing(one, last + at * parts) for at, one in enumerate(ones)))
         return np.array(numbers, np.int64)
 
     def discard(self, documents: Sequence[int]) -> None:

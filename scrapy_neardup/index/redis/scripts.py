@@ -100,10 +100,10 @@ end
 -- Read buckets, and file a document, as one: who files a like one later reads it there. Arguments: its value
 -- in the part that gives it a number, else empty; when its lease ends, the time, and the window, all in
 -- milliseconds; the generations that the crawler knows; its number, and 0 if it has none: then it is filed
--- only where its value is; one that this has to exceed; the generation that it is filed in, which the part
--- begins if it is behind; how many bytes entries have that keep it from being filed if their bucket has them
--- already, -1 for none; how many of the keys, which are buckets, are read; of how many of these, the last
--- ones, only so many bytes; for each bucket an entry but for its number, empty if it is not filed there.
+-- only where its value is; one that this exceeds; the generation that it is filed in, which the part begins
+-- if it is behind; how many bytes entries have that keep it from being filed if their bucket has them, -1 for
+-- none; how many of the keys, which are buckets, are read; of how many of these, the last ones, only so many
+-- bytes; for each bucket an entry but for its number, empty if it is not filed there.
 -- Returns its number, 0 if it is not filed, the first number that is not too old, and the buckets as they
 -- were. A part that knows other generations does nothing, and returns these.
 function step.file(key, keys, at)
