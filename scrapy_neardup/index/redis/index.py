@@ -74,7 +74,7 @@ class RedisIndex:
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
-        matches, cut = self._look(self._wanted(document, lookups), MOST_BYTES)
+        _, matches, cut = self._file(document, self._wanted(document, lookups), lease_seconds=0)
         return self._found(document, lookups, self._met(document, lookups, matches, cut)[0])
 
     def reserve_if(
@@ -87,14 +87,16 @@ class RedisIndex:
         crowded = set[tuple[int, int]]()
         while True:
             # It is filed before it is judged: what it meets may have it taken out again.
-            reservation, matches, cut = self._file(one, wanted, crowded, anyway=judged is not None)
+            reservation, matches, cut = self._file(
+                one, wanted, crowded, anyway=judged is not None, lease_seconds=self.leases.seconds
+            )
             try:
                 if judged != (numbers := matches.document.tolist()):
                     self._retries += judged is not None
                     judged = numbers
                     met, crowded = self._met(document, lookups, matches, cut)
                     filing = decide(self._found(document, lookups, met))
-                if reservation and filing and _is_same(filing.document, one):
+                if reservation and filing and filing.document is one:
                     self._replaced[reservation] = self.store.fetch(sorted(filing.replaces))
                     filed, reservation = reservation, None
                     return filed
@@ -109,14 +111,15 @@ class RedisIndex:
         self,
         document: Documents,
         wanted: Sequence[tuple[int, int, int]],
-        crowded: Collection[tuple[int, int]],
+        crowded: Collection[tuple[int, int]] = (),
         *,
-        anyway: bool,
+        anyway: bool = False,
+        lease_seconds: float,
     ) -> tuple[Reservation | None, Matches, set[int]]:
         """As one, look up what is *wanted* and file *document*, one row, but for its keys that are *crowded*.
 
-        Returns its reservation, and what `_compared` does. Unless it is filed *anyway* there may be none if
-        something is met, of which it is a copy most often.
+        Returns its reservation for *lease_seconds*, none for 0, and what `_compared` does. Unless it is filed
+        *anyway* there may be none if something is met, of which it is a copy most often.
         """
         store, home, every = self.store, self.store.layout.home(document), range(len(self.store.prefixes))
         others = [part for part in every if part != home]
@@ -124,13 +127,12 @@ class RedisIndex:
             known, number, reservation, is_filed, parts = store.known, 0, None, False, [*every]
             probes = self._probes(wanted, known)
             buckets = {each.bucket: each.part for _, each in probes}
-            options = Reading(known, buckets, self._long.copy(), MOST_BYTES), crowded, anyway
+            reading = Reading(known, buckets, self._long.copy(), MOST_BYTES)
+            options = reading, crowded, anyway, lease_seconds
             contents, since = dict[bytes, bytes | None](), [0] * len(every)
             try:
                 while True:
-                    calls = [
-                        store.call(part, document, number, *options, self.leases.seconds) for part in parts
-                    ]
+                    calls = [store.call(part, document, number, *options) for part in parts]
                     said = store.answers(calls)
                     if not number and isinstance(of_home := said[home], list) and isinstance(of_home[0], int):
                         number = of_home[0]  # also if other parts fail
@@ -208,30 +210,21 @@ class RedisIndex:
             for place in self.store.layout.places(family, key, distance, generation)
         ]
 
-    def _look(self, wanted: Sequence[tuple[int, int, int]], most: int) -> tuple[Matches, set[int]]:
-        """Read the buckets of what is *wanted*; return what `_compared` does."""
-        store = self.store
-        while True:
+    def _look(self, wanted: Sequence[tuple[int, int, int]]) -> Matches:
+        """Read all of the buckets of what is *wanted*; return what is met, by position of what was wanted."""
+        store, known = self.store, None
+        while known != store.known:
             known = store.known
             probes = self._probes(wanted, known)
-            parts = {place.bucket: place.part for _, place in probes}
             heads = store.everywhere("MGET", b"g", b"o")
-            some = [
-                Call(parts[each], "GETRANGE", [each], (-most, -1)) for each in parts if each in self._long
-            ]
-            for bucket, part in parts.items():
-                if bucket not in self._long:
-                    heads[part].keys.append(bucket)
-            said = store.ask([*heads, *some])
-            store.learn(range(len(heads)), said[: len(heads)])
-            if store.known == known:
-                break
-        contents = {call.keys[0]: data for call, data in zip(some, said[len(heads) :], strict=True)}
-        for head, (_, _, *values) in zip(heads, said, strict=False):
-            contents |= zip(head.keys[2:], values, strict=True)
-        return self._compared(
-            probes, contents, [int(oldest or 0) for _, oldest, *_ in said[: len(heads)]], most
-        )
+            for bucket, part in {place.bucket: place.part for _, place in probes}.items():
+                heads[part].keys.append(bucket)
+            said = store.ask(heads)
+            store.learn(range(len(heads)), said)
+        contents, since = dict[bytes, bytes | None](), [int(oldest or 0) for _, oldest, *_ in said]
+        for head, values in zip(heads, said, strict=True):
+            contents |= zip(head.keys, values, strict=True)
+        return self._compared(probes, contents, since, 0)[0]
 
     def _compared(
         self,
@@ -278,7 +271,7 @@ class RedisIndex:
         for start in range(0, len(keys), BATCH):
             some = keys[start : start + BATCH]
             wanted = [(family, key, distance) for key in some[kind.has(some)].tolist()]
-            known = self.store.fetch(np.unique(self._look(wanted, 0)[0].document).tolist())
+            known = self.store.fetch(np.unique(self._look(wanted).document).tolist())
             numbers, theirs = np.array(known.numbers, np.int64), known.documents.keys[rows]
             for query in np.flatnonzero(kind.has(some)).tolist() if len(numbers) else ():
                 bits = np.bitwise_count(theirs ^ some[query])
@@ -385,13 +378,6 @@ class RedisIndex:
     def _require_open(self) -> None:
         if self._closing.is_set():
             raise IndexUnavailable("The index is closed: open it again.")
-
-
-def _is_same(one: Documents, other: Documents) -> bool:
-    """Tell whether two documents, one row each, would be filed alike."""
-    return one is other or (
-        np.array_equal(one.keys, other.keys) and one.records.tobytes() == other.records.tobytes()
-    )
 
 
 def describe(index: RedisIndex) -> dict[str, Any]:

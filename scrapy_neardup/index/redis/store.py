@@ -344,8 +344,8 @@ class Store:
         """Return the call that files *document*, one row, in a *part*, but for its keys that are *crowded*.
 
         If its *number* is 0 the part at home gives it one, *after* another, and other parts are only read.
-        It is pending for *lease_seconds*. Unless it is filed *anyway* it is given no number if another one
-        there has a key in common that has to be equal.
+        It is pending for *lease_seconds*, and only looked up for 0. Unless it is filed *anyway* it is given no
+        number if another one there has a key in common that has to be equal.
         """
         generation, home = parsed(reading.known)[-1], part == self.layout.home(document)
         places = self.layout.filed(document, generation, crowded)
@@ -356,7 +356,7 @@ class Store:
             slots += ((each, b"") for each, of in reading.buckets.items() if of == part and each not in named)
             slots.sort(key=lambda slot: slot[0] in reading.long)
             reads = len(slots), sum(bucket in reading.long for bucket, _ in slots), reading.most
-        value = self.layout.pack(document) if home and not number else b""
+        value = self.layout.pack(document) if home and not number and lease_seconds else b""
         stops = -1 if anyway or number else EQUAL_BYTES - 4
         ends, entries = now + round(lease_seconds * 1000), (entry for _, entry in slots)
         arguments = value, ends, now, self._window, reading.known[part], number, after, *generation, stops
