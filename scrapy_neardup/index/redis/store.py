@@ -343,9 +343,9 @@ class Store:
     ) -> Call:
         """Return the call that files *document*, one row, in a *part*, but for its keys that are *crowded*.
 
-        If its *number* is 0 the part at home gives it one, *after* another, and other parts are only read.
-        It is pending for *lease_seconds*, and only looked up for 0. Unless it is filed *anyway* it is given no
-        number if another one there has a key in common that has to be equal.
+        If its *number* is 0 the part at home gives it one, *after* another; other parts are only read.
+        It is pending for *lease_seconds*, and only looked up for 0. Unless it is filed *anyway* it is given
+        no number if another one there has a key in common that has to be equal.
         """
         generation, home = parsed(reading.known)[-1], part == self.layout.home(document)
         places = self.layout.filed(document, generation, crowded)
