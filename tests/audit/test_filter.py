@@ -126,6 +126,10 @@ def test_an_audit_copies_its_sources_without_what_drop_txt_lists(name: str, tmp_
             assert urls(tmp_path / "kept" / source.name) == kept
     with pytest.raises(SourceUnavailable, match="written over"):
         audit(sources, tmp_path / "out", kept=tmp_path / "kept")
+    if name == "b.jsonl.gz":
+        sources[0].write_bytes(sources[0].read_bytes()[:-20])
+        with pytest.raises(SourceUnavailable, match=r"is damaged \(.*\): repair it"):
+            audit(sources, kept=tmp_path / "others")
 
 
 def test_nothing_is_filed_before_the_copy_is_there(corpus: Path, tmp_path: Path) -> None:

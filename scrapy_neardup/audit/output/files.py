@@ -77,10 +77,7 @@ def _lines(columns: Columns) -> str:
 
 
 def read_rows(folder: Path, table: str, *columns: str) -> list[dict[str, Any]]:
-    """Return the rows of a table of the audit in *folder*: ``pages`` or another, which have these *columns*.
-
-    Raises `ConfigurationError`.
-    """
+    """Return the rows of a table, such as ``pages``, with these *columns*. Raises `ConfigurationError`."""
     try:
         if (path := folder / f"{table}.parquet").exists():  # of an audit on Spark
             from pyarrow.dataset import dataset

@@ -6,6 +6,7 @@ import bz2
 import glob
 import gzip
 import os
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from itertools import chain
@@ -19,7 +20,7 @@ from scrapy_neardup.extraction.decoding import is_binary
 from scrapy_neardup.index.lmdb.directory import has_sidecar, renamed
 from scrapy_neardup.matching.sites import is_domain
 
-from .feeds import open_table, read_json, read_json_lines, read_parquet
+from .feeds import batches_of, open_table, read_json, read_json_lines, read_parquet
 from .records import (
     MAX_PROBLEMS,
     BrokenRecord,
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 #: For kinds that need one: the module, and the extra that brings it.
 _EXTRAS = {"parquet": ("pyarrow", "parquet"), "warc": ("fastwarc", "warc")}
 _KNOWN = (
-    "feeds (.jl .jsonl .json, also .gz .bz2), .parquet, .warc, .warc.gz, .html, "
-    "Scrapy's HTTP cache and folders of such files"
+    "unpack it, make JSON lines of it, or name feeds (.jl .jsonl .json, also .gz .bz2), .parquet, .warc, "
+    ".warc.gz, .html, Scrapy's HTTP cache and folders of such files"
 )
 _SUFFIXES = {
     ".jl": "json lines", ".jsonl": "json lines", ".jsonlines": "json lines", ".ndjson": "json lines",
@@ -149,9 +150,7 @@ def _kind(path: Path) -> str:
             f"{path} cannot be read ({error.strerror}): change its permissions."
         ) from error
     if kind is None:
-        raise SourceUnavailable(
-            f"{path} is of no known kind: unpack it, make JSON lines of it, or name {_KNOWN}."
-        )
+        raise SourceUnavailable(f"{path} is of no known kind: {_KNOWN}.")
     module, extra = _EXTRAS.get(kind, ("sys", ""))
     if find_spec(module) is None:
         raise SourceUnavailable(f"{path} needs {module}: run `pip install 'scrapy-neardup[{extra}]'`.")
@@ -233,6 +232,8 @@ def copy_without(source: Input, out: Path, places: Collection[str], *, new: bool
             _COPIERS[source.kind](Path(source.name), part, places)
     except FileExistsError as error:
         raise SourceUnavailable(f"{out} would be written over: name another file.") from error
+    except (EOFError, ValueError, zlib.error) as error:
+        raise SourceUnavailable(f"{source.name} is damaged ({error}): repair it to have a copy.") from error
 
 
 def _copy_lines(path: Path, out: Path, places: Collection[str]) -> None:
@@ -253,7 +254,7 @@ def _copy_rows(path: Path, out: Path, places: Collection[str]) -> None:
     import pyarrow.parquet as pq
 
     table, number = open_table(path), 0
-    groups = (table.iter_batches(_ROWS, [group]) for group in range(table.num_row_groups))
+    groups = (batches_of(table, group, _ROWS) for group in range(table.num_row_groups))
     # The types of columns are in the metadata of the file; as they are read here many are dictionaries.
     with pq.ParquetWriter(out, table.schema_arrow, store_schema=False) as kept:
         for batch in chain.from_iterable(groups):

@@ -200,15 +200,21 @@ def _split_lines(stream: Stream) -> Items:
 
 
 def open_table(path: Path) -> pq.ParquetFile:
-    """Open a table, whose row groups are to be read one by one: values of a nested field are not joined.
-
-    A value that is repeated stays once in memory: a small file can repeat a large one a million times.
-    """
+    """Open a table, whose row groups are to be read one by one: values of a nested field are not joined."""
     import pyarrow.parquet as pq
 
+    # A value that is repeated stays once in memory: a small file can repeat a large one a million times.
     schema = pq.read_metadata(path).schema
     leaves = [schema.column(number).path for number in range(len(schema))]
     return pq.ParquetFile(path, read_dictionary=leaves)
+
+
+def batches_of(table: pq.ParquetFile, group: int, rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield so many rows at a time of a row group. Raises ValueError if it has too many values."""
+    columns = map(table.metadata.row_group(group).column, range(table.metadata.num_columns))
+    if max(column.num_values for column in columns) > _MOST_VALUES:
+        raise ValueError(f"more than {_MOST_VALUES} values in a column")
+    yield from table.iter_batches(rows, [group], use_threads=False)
 
 
 def read_parquet(path: Path, settings: AuditOptions) -> Iterator[Record]:
@@ -222,10 +228,7 @@ def read_parquet(path: Path, settings: AuditOptions) -> Iterator[Record]:
     for group in range(table.num_row_groups):
         number = first
         try:
-            columns = map(table.metadata.row_group(group).column, range(table.metadata.num_columns))
-            if max(column.num_values for column in columns) > _MOST_VALUES:
-                raise ValueError(f"more than {_MOST_VALUES} values in a column")
-            for batch in table.iter_batches(_BATCH, [group], use_threads=False):
+            for batch in batches_of(table, group, _BATCH):
                 for row in range(batch.num_rows):
                     yield _row(fields, batch, row, Origin(str(path), f"row {number}"))
                     number += 1

@@ -253,7 +253,7 @@ def test_values_that_are_too_long_or_repeated_many_times(tmp_path: Path) -> None
         assert pq.read_metadata(tmp_path / "copy.parquet").num_rows == 255
 
 
-def test_rows_of_too_many_elements(tmp_path: Path, read: Any) -> None:
+def test_rows_of_too_many_elements(tmp_path: Path) -> None:
     path, many = tmp_path / "a.parquet", np.zeros(3_000_000, np.int8)
     lists = [
         pa.list_(pa.int8()),
