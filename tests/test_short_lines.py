@@ -74,6 +74,13 @@ def test_one_page_in_its_several_forms_is_found(detector: Detector, language: st
         assert verdict.kind == "near", parameters
 
 
+def test_a_name_among_many_lines_makes_another_page(detector: Detector) -> None:
+    service, lines = text(4), [text(number)[:50] for number in range(10, 60)]
+    for number, name in enumerate(("uttar pradesh", "andhra coast", "goa south", "new assam")):
+        page = MainText(f"{service} Apply in {name} now.", "", "\n".join((f"Stores in {name}", *lines)))
+        assert not detector.add(page, url=f"https://a.example/{number}").is_duplicate
+
+
 def test_listings_of_one_title_whose_text_is_the_sites_pass(detector: Detector) -> None:
     # The menu of a site is taken for the main text of its listings, and says nothing of them.
     menu, line = text(5), "Terms of use (10 Mar 2031)"

@@ -21,7 +21,7 @@ from .signature import Features, Signature
 from .simhash import fingerprints
 from .sketch import sketch_each
 from .tokens import BETWEEN, HAN, SYLLABLE, tokenise
-from .values import FIGURES, NUMBERS, TITLE, WORDS, figures, pack, titles, words
+from .values import FIGURES, NUMBERS, TITLE, figures, pack, titles, words
 
 #: Characters of the texts that are signed together. With fewer, calls cost more; with more, caches overflow.
 _GROUP = 1 << 17
@@ -92,7 +92,7 @@ class Fingerprinter:
         numbers = pack(terms.those(terms.tokens.numbers, terms.hashes), NUMBERS)
         title = pack(titles(called, lines, self.seed), TITLE)
         figured = pack(figures(short), FIGURES)
-        worded = pack(words(short, terms, counts), WORDS)
+        worded = words(short, terms, counts)
         marks = self._fingerprints(mains, terms)
         return [
             Signature(

@@ -18,7 +18,7 @@ Weight = Literal["set", "sqrt", "log", "tf", "keywords"]
 #: with the spaces and signs between them.
 Units = Literal["tokens", "characters"]
 
-VERSION = 8
+VERSION = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Signature(NamedTuple):
     numbers: bytes
     #: The words of the title; all zero if the title is not known.
     title: bytes = bytes(2 * TITLE)
-    #: The figures and the words in short lines.
+    #: The figures in short lines; a sketch of the words in them, see values.py.
     figures: bytes = bytes(2 * FIGURES)
     words: bytes = bytes(2 * WORDS)
     #: The text reads like a captcha, a cookie notice, a log-in form or an error page.

@@ -1,6 +1,7 @@
 """What a page says in numbers, title and short lines: values that are compared one by one.
 
-Pages of one template share their sentences, not these. Of a page with many the same sample is kept.
+Pages of one template share their sentences, not these. Of a page with many the same sample is kept; of words
+an odd sketch, which tells how many are in one of two pages alone (Mitzenmacher, Pagh and Pham, WWW 2014).
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-from .hashing import Hashes, Terms, below, constant, mix
+from .hashing import Hashes, Terms, below, by_text, constant, distinct_each, mix
 from .normalise import fold_letters
 from .tokens import HAN, SYLLABLE
 
-#: How many values of 2 bytes are kept of numbers in the text, title, figures and words in short lines.
+#: How many values of 2 bytes are kept of numbers in the text, title and figures in short lines; units of 2
+#: bytes of the sketch of words, the last of which counts them.
 NUMBERS, TITLE, FIGURES, WORDS = 24, 12, 24, 36
+#: Bits of the sketch, each of which says whether an odd number of words has it.
+_BITS = 16 * (WORDS - 1)
 #: The words of a main text of at most so many tokens count as those of short lines do: notes differ in them.
 FEW = 120
 _SPACE = 32
@@ -31,9 +35,9 @@ _HOURS = regex.compile(
     rf"(?:(?:{_MINUTES})?{_NOON}|{_MINUTES}(?![\d:])(?(2)|(?!)))"
 )
 _TOKENS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
-_SHORT, _BEFORE, _FIRST = constant(48), constant(3), constant(1 << 63)
+_SHORT, _BEFORE, _MODULUS = constant(48), constant(3), constant(_BITS)
 #: The kinds of values that a record has, and how many a hash may be.
-_KINDS, _RANGE = ("numbers", "title", "figures", "words"), 1 << 16
+_KINDS, _RANGE = ("numbers", "title", "figures"), 1 << 16
 
 
 class Others(NamedTuple):
@@ -66,7 +70,7 @@ def pack(hashes: Hashes, most: int) -> list[bytes]:
 
 
 def compare(new: Any, stored: Any) -> list[Others]:
-    """Compare numbers, title, figures and words of texts pair by pair, by their records: [n], or one [].
+    """Compare numbers, title and figures of texts pair by pair, by their records: [n], or one [].
 
     Where one of the two has more than are kept, only those in the range that both have kept are compared.
     """
@@ -133,14 +137,41 @@ def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
     return joined(hashes, Hashes.of([np.frombuffer(b"".join(row), np.uint64) for row in rows]))
 
 
-def words(short: Terms, main: Terms, counts: list[int]) -> Hashes:
-    """Hash words of *short* lines, as the greater and so kept ones, and of *main* texts of low *counts*."""
+def words(short: Terms, main: Terms, counts: list[int]) -> list[bytes]:
+    """Sketch the words of *short* lines, twice each, and of *main* texts of low *counts*, and count both."""
     found = _words(short, SYLLABLE)
-    found = Hashes(found.values | _FIRST, found.bounds)
-    if min(counts) > FEW:
-        return found
-    few = zip(_words(main, SYLLABLE).each(), counts, strict=True)
-    return joined(found, Hashes.of([(each if count <= FEW else each[:0]) & ~_FIRST for each, count in few]))
+    found = joined(found, Hashes(mix(found.values), found.bounds))
+    if min(counts) <= FEW:
+        few = zip(_words(main, SYLLABLE).each(), counts, strict=True)
+        found = joined(found, Hashes.of([each if count <= FEW else each[:0] for each, count in few]))
+    values, bounds = distinct_each(found)[0]
+    bits = by_text((values % _MODULUS).view(np.int64), bounds, _BITS)
+    odd = np.packbits(np.bincount(bits, minlength=len(counts) * _BITS).reshape(-1, _BITS) & 1 > 0, axis=1)
+    sizes = (min(stop - start, _RANGE - 1) for start, stop in pairwise(bounds))
+    return [each.tobytes() + struct.pack("<H", size) for each, size in zip(odd, sizes, strict=True)]
+
+
+def compare_words(new: Any, stored: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many words of short lines one text of each pair has that the other lacks, new ones first.
+
+    It has so many at least: two standard errors below the estimate; float64[n] each. See `compare`. A word of
+    the main text of a note is half of one: writers change them.
+    """
+    mine, theirs = new["words"], stored["words"]
+    differing = np.bitwise_count(mine[..., :-1] ^ theirs[..., :-1]).sum(axis=-1, dtype=np.float64)
+    likely = _thrown(differing)
+    # The variance of how many of n bits are odd if so many words have one each.
+    once, twice = ((1 - words / _BITS) ** likely for words in (2, 4))
+    variance = _BITS / 4 * (1 + (_BITS - 1) * twice - _BITS * once * once)
+    apart = _thrown(np.maximum(differing - 2 * np.sqrt(np.maximum(variance, 0)), 0))
+    more = mine[..., -1].astype(np.float64) - theirs[..., -1]
+    return np.maximum(apart + more, 0) / 4, np.maximum(apart - more, 0) / 4
+
+
+def _thrown(odd: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Estimate how many words have made so many bits *odd*; float64[n]."""
+    share = np.minimum(odd, _BITS / 2 - 1) / _BITS
+    return np.asarray(np.log1p(-2 * share) / np.log1p(-2 / _BITS))
 
 
 def _words(terms: Terms, least: int, *, numbers: bool = False) -> Hashes:

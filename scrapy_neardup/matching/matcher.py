@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scrapy_neardup.fingerprint import Scheme
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
-from scrapy_neardup.fingerprint.values import FEW, compare
+from scrapy_neardup.fingerprint.values import FEW, compare, compare_words
 from scrapy_neardup.index.protocol import Documents, Found, Lookup
 from scrapy_neardup.options import DetectionOptions
 from scrapy_neardup.verdict import Kind
 
 from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL, shingles_a_token
-from .rules import LEAST_CONTAINED, TOKENS_A_VALUE, Evidence, Figures, Findings, beyond_chance, verify
+from .rules import LEAST_CONTAINED, Evidence, Figures, Findings, beyond_chance, verify
 from .sites import TOLD, UNKNOWN
 
 #: In a crawl each lookup finds at most so many documents (of 19,777 press releases none met more than 72),
@@ -171,19 +171,15 @@ class Matcher:
 
 def _evidence(new: Any, stored: Any, jaccard: Figures, containment: Figures, added: Figures) -> Evidence:
     """Return what the rules ask about pairs of records, as `Matcher.judge` takes them."""
-    numbers, title, figures, words = compare(new, stored)
+    numbers, title, figures = compare(new, stored)
+    said, unsaid = compare_words(new, stored)
     known = (new["site"] >= TOLD) & (stored["site"] >= TOLD)
     one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
     tokens = [each["tokens"] * shingles_a_token(each) for each in (new, stored)]
     shingles = [np.maximum(each["shingles"], 1) for each in (new, stored)]
     length = shingles[0] / shingles[1]
     shorter = np.minimum(new["tokens"], stored["tokens"])
-    # Words are sampled: one that is substituted hints at more; in a note of one site at as many as expected.
-    note = one_site & (shorter <= FEW) & (jaccard < 1)
-    # So many are added to the short lines at least: two standard errors below what the sample says.
-    said = (words.added - 2 * (words.added * (1 - words.share)) ** 0.5) / words.share
-    longer = np.maximum(new["tokens"] - shorter, np.where(note, 0, said))
-    unseen = (words.share < 1) & (words.substituted > 0) & (shorter > FEW) & (shorter < TOKENS_A_VALUE)
+    longer = np.maximum(new["tokens"] - shorter, np.where(shorter <= FEW, 0, said))
     return Evidence(
         jaccard,
         containment,
@@ -199,7 +195,7 @@ def _evidence(new: Any, stored: Any, jaccard: Figures, containment: Figures, add
         title=title.substituted,
         titled=title.fewer,
         retitled=np.maximum(title.added, title.lacking),
-        values=figures.expected + np.where(note, words.expected, words.substituted + unseen),
+        values=figures.expected + np.rint(2 * np.minimum(said, unsaid)) / 2,
     )
 
 

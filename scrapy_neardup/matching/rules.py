@@ -83,8 +83,8 @@ class Evidence(NamedTuple):
     title: Counts
     titled: Counts
     retitled: Counts
-    #: How many figures and words of the short lines were substituted.
-    values: Counts
+    #: How many figures and words of the short lines were substituted; halves for words of a note.
+    values: Figures
 
     @property
     def same_title(self) -> Truths:

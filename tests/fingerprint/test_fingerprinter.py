@@ -181,7 +181,7 @@ GOLDEN = {
             "The bridges of River Town",
             "Opening hours\n15:00 - 19:00\n12 comments",
         ),
-        "c0ff7a03b7ccea9a",
+        "7c54045d95052cca",
     ),
     "japanese": (
         MainText(
@@ -189,9 +189,9 @@ GOLDEN = {
             "橋の予算",
             "3,200 円\nカート",
         ),
-        "140d71e4dfc4f1c2",
+        "6432bb2e9de7cbca",
     ),
-    "note": (MainText("Café Zoë is closed on 2031-05-07."), "a47089945af2709b"),
+    "note": (MainText("Café Zoë is closed on 2031-05-07."), "776d3834110b3b85"),
 }
 
 

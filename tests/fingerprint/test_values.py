@@ -1,5 +1,8 @@
 """Values: what is a figure, a word, an occasion; how those of two texts are compared."""
 
+from math import ceil
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,6 +17,7 @@ from scrapy_neardup.fingerprint.values import (
     TITLE,
     WORDS,
     compare,
+    compare_words,
     figures,
     occasion,
     pack,
@@ -49,20 +53,33 @@ def test_the_order_of_its_numbers_tells_a_figure_from_others() -> None:
     assert not entered("1.2.3")[0] & entered("1.3.2")[0]
 
 
-def test_words_of_a_note_count_those_of_an_article_do_not() -> None:
-    short, article = "red wheel 7", " ".join(f"w{n}ord" for n in range(FEW + 1))
-    note, of_article = words(terms(short, short), terms("rain water", article), [2, FEW + 1]).each()
-    first = 1 << 63  # words of short lines are kept first
-    lines, main = (terms(text).hashes.tolist() for text in ("red wheel", "rain water"))
-    assert {*of_article.tolist()} == {each | first for each in lines}
-    assert {*note.tolist()} == {*of_article.tolist(), *(each & ~first for each in main)}
+def apart(*texts: str, notes: tuple[str, str] = ("", "")) -> list[float]:
+    """Return how many words each of two pages has at least that the other lacks."""
+    records = np.empty(2, [("words", "<u2", WORDS)])
+    packed = words(terms(*texts), terms(*notes), [FEW if note else FEW + 1 for note in notes])
+    records["words"] = np.frombuffer(b"".join(packed), "<u2").reshape(2, -1)
+    return [each.item() for each in compare_words(*records)]
 
 
 def test_of_syllables_two_make_a_word() -> None:
-    texts = "とうきょう 大 7", "うとょきう"
-    kana, other = (words(terms(text), terms("x"), [FEW + 1]).values for text in texts)
-    assert len(kana) == 5
-    assert not np.isin(kana, other).any()
+    assert [ceil(each) for each in apart("とうきょう 大 7", "うとょきう")] == [5, 4]
+
+
+def test_words_of_a_note_count_half_those_of_an_article_do_not() -> None:
+    assert [round(2 * each) for each in apart("red", "red", notes=("rain water 7", "snow"))] == [2, 1]
+    assert apart("red", "red") == [0, 0]
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 400), st.integers())
+def test_words_that_two_pages_have_not_in_common_are_counted(
+    own: int, others: int, shared: int, seed: int
+) -> None:
+    random = Random(seed)
+    lists = [["".join(random.choices("abcdefgh", k=12)) for _ in range(n)] for n in (own, others, shared)]
+    for found, real in zip(apart(*(" ".join((*each, *lists[2])) for each in lists[:2])), lists, strict=False):
+        assert found < len(real) + 6
+        if own + others <= 8:
+            assert len(real) - 1.5 <= found
 
 
 @pytest.mark.parametrize(
@@ -99,7 +116,7 @@ def test_other_lines_tell_of_no_occasion(line: str) -> None:
     assert not occasion(line)
 
 
-SIZES = {"numbers": NUMBERS, "title": TITLE, "figures": FIGURES, "words": WORDS}
+SIZES = {"numbers": NUMBERS, "title": TITLE, "figures": FIGURES}
 PAGES = st.fixed_dictionaries({kind: st.sets(st.integers(1, 60), max_size=50) for kind in SIZES})
 
 
