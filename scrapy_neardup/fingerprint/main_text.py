@@ -150,17 +150,13 @@ def _indent(line: str) -> int:
 
 #: The marks before a quoted line, one for each letter that it comes by (RFC 3676, 4.5), some with a stroke.
 _MARKS = regex.compile(r"\s*+(?:\|?>\s*+)*+", regex.V1)
-#: So many marks more a quoted line has: two where an answer begins with what the letter quoted.
-_DEEPER = (1, 2)
-#: Lines of the longest signature, below the one that says that it begins (RFC 3676, 4.3), and it.
-_SIGNATURE = 16
 
 
 def quoted_lines(lines: Sequence[str]) -> list[bool]:
     """Tell which *lines* of a preformatted text are quoted, if it is a letter that quotes another.
 
     Programs mark lines in the same way. So there is a line that ends with a colon, such as "On Monday Ann
-    wrote:", and next one with more marks; some of the quoted lines make a paragraph; and there are others.
+    wrote:", and next one with one or two more; some quoted lines make a paragraph; and there are others.
     """
     nothing = [False] * len(lines)
     if not any(">" in line for line in lines):
@@ -171,7 +167,7 @@ def quoted_lines(lines: Sequence[str]) -> list[bool]:
     joined = [" ".join(text for _, text in group) for (depth, _), group in groups if depth]
     said = [part for part in parts if part[1]]
     led = any(
-        deeper - depth in _DEEPER and text.endswith(":") for (depth, text), (deeper, _) in pairwise(said)
+        1 <= deeper - depth <= 2 and text.endswith(":") for (depth, text), (deeper, _) in pairwise(said)
     )
     own = any(not depth and not text.endswith(":") for depth, text in said)
     if led and own and any(is_paragraph(text, length(text)) for text in joined):
@@ -180,20 +176,15 @@ def quoted_lines(lines: Sequence[str]) -> list[bool]:
 
 
 def parted(text: str) -> tuple[str, str]:
-    """Return what a plain *text* says itself, and what it quotes; if it does, its signature is with that."""
+    """Return what a plain *text* says itself, and what it quotes."""
     if ">" not in text:
         return text, ""
     lines = text.split("\n")
     quoted = quoted_lines(lines)
     if not any(quoted):
         return text, ""
-    own = [line for line, each in zip(lines, quoted, strict=True) if not each]
-    others = [*itertools.compress(lines, quoted)]
-    ends = [number for number, line in enumerate(own) if line.rstrip() == "--"]
-    if ends and ends[-1] >= len(own) - _SIGNATURE:
-        others += own[ends[-1] :]
-        del own[ends[-1] :]
-    return "\n".join(own), "\n".join(others)
+    own = (line for line, each in zip(lines, quoted, strict=True) if not each)
+    return "\n".join(own), "\n".join(itertools.compress(lines, quoted))
 
 
 class MainText(NamedTuple):

@@ -23,9 +23,15 @@ from .tokens import HAN, SYLLABLE
 #: How many values of 2 bytes are kept of numbers in the text, title and figures in short lines; units of 2
 #: bytes of the sketch of words, the last of which counts them.
 NUMBERS, TITLE, FIGURES, WORDS = 24, 12, 24, 36
-#: Bits of the sketch, each of which says whether an odd number of words has it.
+#: Bits of the sketch, each of which says whether an odd number of words has it; how many words make so many
+#: odd, 0 to half of them, by the estimate, and at least: two standard errors below it.
 _BITS = 16 * (WORDS - 1)
-#: The words of a main text of at most so many tokens count as those of short lines do: notes differ in them.
+_ODD = np.arange(_BITS // 2)
+_LIKELY = np.log1p(-2 * _ODD / _BITS) / np.log1p(-2 / _BITS)
+_ONCE, _TWICE = ((1 - each / _BITS) ** _LIKELY for each in (2, 4))
+_VARIANCE = _BITS / 4 * (1 + (_BITS - 1) * _TWICE - _BITS * _ONCE * _ONCE)
+_APART = np.interp(_ODD - 2 * np.sqrt(np.maximum(_VARIANCE, 0)), _ODD, _LIKELY)
+#: The words of a main text of at most so many tokens count, too, half each: notes differ in them.
 FEW = 120
 _SPACE = 32
 #: Hours from and to, as of no date of publication: 15:00 - 19:00, 10 a.m.–1:30 p.m.
@@ -116,34 +122,22 @@ def occasion(lines: str) -> str:
 
 
 def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
-    """Hash what tells pages from others of a site: the words of titles, and occasions in short *lines*.
+    """Hash what tells pages from others of a site: words and figures of titles, occasions in short *lines*.
 
-    Each number of a title is hashed with the one before it, too: part 2 of 3 is not part 3 of 2. Of scripts
-    without spaces each two neighbours make a word.
+    1.2 is not 2.1. Of scripts without spaces each two neighbours make a word.
     """
-    hashes = _words(terms, HAN, numbers=True)
-    numbers = terms.tokens.numbers.nonzero()[0]
-    if len(numbers) > 1:
-        values = terms.hashes.take(numbers)
-        texts = np.searchsorted(terms.bounds, numbers, "right")
-        pairs = (texts[1:] == texts[:-1]).nonzero()[0]
-        in_order = mix(values[pairs] * _BEFORE + values[pairs + 1])
-        hashes = joined(hashes, Hashes(in_order, below(numbers[pairs], terms.bounds)))
-    told = [*map(occasion, lines)]
-    if not any(told):
-        return hashes
-    key = seed.to_bytes(4, "little")
-    rows = [[blake2b(each.encode(), digest_size=8, key=key).digest()] if each else [] for each in told]
-    return joined(hashes, Hashes.of([np.frombuffer(b"".join(row), np.uint64) for row in rows]))
+    hashes = joined(_words(terms, HAN, numbers=True), figures(terms))
+    told, key = map(occasion, lines), seed.to_bytes(4, "little")
+    rows = (blake2b(each.encode(), digest_size=8, key=key).digest() if each else b"" for each in told)
+    return joined(hashes, Hashes.of([np.frombuffer(row, np.uint64) for row in rows]))
 
 
 def words(short: Terms, main: Terms, counts: list[int]) -> list[bytes]:
     """Sketch the words of *short* lines, twice each, and of *main* texts of low *counts*, and count both."""
     found = _words(short, SYLLABLE)
     found = joined(found, Hashes(mix(found.values), found.bounds))
-    if min(counts) <= FEW:
-        few = zip(_words(main, SYLLABLE).each(), counts, strict=True)
-        found = joined(found, Hashes.of([each if count <= FEW else each[:0] for each, count in few]))
+    few = zip(_words(main, SYLLABLE).each(), counts, strict=True)
+    found = joined(found, Hashes.of([each if count <= FEW else each[:0] for each, count in few]))
     values, bounds = distinct_each(found)[0]
     bits = by_text((values % _MODULUS).view(np.int64), bounds, _BITS)
     odd = np.packbits(np.bincount(bits, minlength=len(counts) * _BITS).reshape(-1, _BITS) & 1 > 0, axis=1)
@@ -158,20 +152,10 @@ def compare_words(new: Any, stored: Any) -> tuple[NDArray[np.float64], NDArray[n
     the main text of a note is half of one: writers change them.
     """
     mine, theirs = new["words"], stored["words"]
-    differing = np.bitwise_count(mine[..., :-1] ^ theirs[..., :-1]).sum(axis=-1, dtype=np.float64)
-    likely = _thrown(differing)
-    # The variance of how many of n bits are odd if so many words have one each.
-    once, twice = ((1 - words / _BITS) ** likely for words in (2, 4))
-    variance = _BITS / 4 * (1 + (_BITS - 1) * twice - _BITS * once * once)
-    apart = _thrown(np.maximum(differing - 2 * np.sqrt(np.maximum(variance, 0)), 0))
+    differing = np.bitwise_count(mine[..., :-1] ^ theirs[..., :-1]).sum(axis=-1, dtype=np.int64)
+    apart = _APART.take(differing, mode="clip")
     more = mine[..., -1].astype(np.float64) - theirs[..., -1]
     return np.maximum(apart + more, 0) / 4, np.maximum(apart - more, 0) / 4
-
-
-def _thrown(odd: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Estimate how many words have made so many bits *odd*; float64[n]."""
-    share = np.minimum(odd, _BITS / 2 - 1) / _BITS
-    return np.asarray(np.log1p(-2 * share) / np.log1p(-2 / _BITS))
 
 
 def _words(terms: Terms, least: int, *, numbers: bool = False) -> Hashes:

@@ -127,13 +127,10 @@ def test_what_quotes_nothing(lines: list[str]) -> None:
     assert quoted_lines(lines) == [False] * len(lines)
 
 
-def test_the_signature_of_an_answer_is_left_out() -> None:
-    """Two short answers of one person, with titles and addresses below, were taken for copies."""
-    letter = ["On Monday, Ann Lee wrote:", *QUOTED, "--", "And so it should.", *["-"] * 20, "Yes."]
-    own = ["On Monday, Ann Lee wrote:", "--", "And so it should.", *["-"] * 20, "Yes."]
-    signature = ["-- ", "Bob Ray", "1 Quay"]
-    parts = parted("\n".join([*letter, *signature]))
-    assert parts == ("\n".join(own), "\n".join([*QUOTED, *signature]))
+def test_what_a_letter_says_and_what_it_quotes() -> None:
+    letter = ["On Monday, Ann Lee wrote:", *QUOTED, "--", "And so it should.", "Yes."]
+    own = ["On Monday, Ann Lee wrote:", "--", "And so it should.", "Yes."]
+    assert parted("\n".join(letter)) == ("\n".join(own), "\n".join(QUOTED))
     for text in ("", "a > b", "One line.\nAnother, where 2 > 1.\n", "Yes. 2 > 1.\n-- \nBob Ray"):
         assert parted(text) == (text, "")
 
