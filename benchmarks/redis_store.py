@@ -82,7 +82,7 @@ def measure(url: str, count: int, data: Path | None) -> None:
     client.config_set("slowlog-max-len", LOGGED)
     client.config_set("slowlog-log-slower-than", 200)
     client.slowlog_reset()
-    for processes, threads in ((1, 1), (1, AT_ONCE), (2, AT_ONCE)):
+    for processes, threads in ((1, 1), (1, AT_ONCE), (2, AT_ONCE // 4), (2, AT_ONCE)):
         with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
             file = partial(pool.map, partial(file_each, url, share))
             list(file([100] * processes, itertools.islice(_seeds, processes), [1] * processes))
