@@ -252,7 +252,8 @@ class Store:
 
         Raises `IndexGone`.
         """
-        sent: list[Addressed] = [(self.prefixes[0], ("TIME",))]
+        asks = any(call.step.isupper() or call.step == "file" for call in calls)
+        sent: list[Addressed] = [(self.prefixes[0], ("TIME",))] if asks else []
         kinds: dict[tuple[int, bool], list[int]] = {}
         for row, call in enumerate(calls):
             kinds.setdefault((call.part, call.step.isupper()), []).append(row)
@@ -269,7 +270,7 @@ class Store:
             else:
                 sent.append((prefix, ("EVALSHA", DIGEST, *packed(self.header.uuid, self.prefixes, some))))
         got = iter(self.server.send(sent))
-        if isinstance(clock := next(got), tuple):
+        if asks and isinstance(clock := next(got), tuple):
             now = time.monotonic()  # by a time before, a slow answer would end leases of others early
             self._ahead = clock[0] * 1000 + clock[1] / 1000 - now * 1000
         answers: list[Any] = [None] * len(calls)
