@@ -273,7 +273,7 @@ class Race:
             self.scheduler.sleep(TOLD[1])  # until its lease is renewed, or over
         self.leapt = self.scheduler.now = self.scheduler.now + seconds
         for page in self.pages if self.patient and not self.loses else ():
-            if page.state == "held" and page not in self.seen(me, page.center):
+            if page.state == "held" and 0 < self.ends[page.number] <= self.scheduler.now:
                 raise Wrong(f"the lease of {page} is over")
         if not self.patient:
             self.file(me, index)
@@ -363,7 +363,8 @@ def on_server(seed: int, server: Any) -> list[int]:
             answers = super()._send(calls, **how)
             for (_, step, _, given), answer in zip(calls, answers, strict=True):
                 if step == "file" and given[0] and not isinstance(answer, Exception):
-                    ends[answer[0]] = given[1] / 1000
+                    # A crawl that has stood still meanwhile has little left.
+                    ends[answer[0]] = given[1] / 1000 * (given[1] / 1000 > race.scheduler.now + 30.0)
                 elif step in ("ZADD", "confirm") and answer == (step == "confirm"):
                     number, end = (given[2], given[1] / 1000) if step == "ZADD" else (given[0], math.inf)
                     ends[number] = end if race.scheduler.now < ends.get(number, 0) else 0
