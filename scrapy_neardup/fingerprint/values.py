@@ -127,7 +127,9 @@ def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
     1.2 is not 2.1. Of scripts without spaces each two neighbours make a word.
     """
     hashes = joined(_words(terms, HAN, numbers=True), figures(terms))
-    told, key = map(occasion, lines), seed.to_bytes(4, "little")
+    told, key = [*map(occasion, lines)], seed.to_bytes(4, "little")
+    if not any(told):
+        return hashes
     rows = (blake2b(each.encode(), digest_size=8, key=key).digest() if each else b"" for each in told)
     return joined(hashes, Hashes.of([np.frombuffer(row, np.uint64) for row in rows]))
 
@@ -136,8 +138,9 @@ def words(short: Terms, main: Terms, counts: list[int]) -> list[bytes]:
     """Sketch the words of *short* lines, twice each, and of *main* texts of low *counts*, and count both."""
     found = _words(short, SYLLABLE)
     found = joined(found, Hashes(mix(found.values), found.bounds))
-    few = zip(_words(main, SYLLABLE).each(), counts, strict=True)
-    found = joined(found, Hashes.of([each if count <= FEW else each[:0] for each, count in few]))
+    if min(counts) <= FEW:
+        few = zip(_words(main, SYLLABLE).each(), counts, strict=True)
+        found = joined(found, Hashes.of([each if count <= FEW else each[:0] for each, count in few]))
     values, bounds = distinct_each(found)[0]
     bits = by_text((values % _MODULUS).view(np.int64), bounds, _BITS)
     odd = np.packbits(np.bincount(bits, minlength=len(counts) * _BITS).reshape(-1, _BITS) & 1 > 0, axis=1)
