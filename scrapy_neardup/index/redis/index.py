@@ -21,7 +21,7 @@ from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Place, compared
 from .opening import open_header
 from .scripts import Call
 from .server import Address, Server
-from .store import BATCH, RETRY_SECONDS, Known, Reading, Store, Write, parsed
+from .store import BATCH, RETRY_SECONDS, Known, Reading, Store, Write, parsed, raised
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0
@@ -137,7 +137,7 @@ class RedisIndex:
                     if not number and isinstance(of_home := said[home], list) and isinstance(of_home[0], int):
                         number = of_home[0]  # also if other parts fail
                         reservation = self._hold(number, document) if number else None
-                    if store.learn(parts, said):
+                    if store.learn(parts, raised(said)):
                         break
                     for part, call, (_, oldest, *values) in zip(parts, calls, said, strict=True):
                         since[part] = int(oldest or 0)

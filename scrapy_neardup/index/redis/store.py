@@ -98,6 +98,14 @@ class Asked(NamedTuple):
     told: threading.Event
 
 
+def raised(answers: list[Any]) -> list[Any]:
+    """Return *answers*, unless one is an error, which is raised."""
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return answers
+
+
 @lru_cache(16)
 def parsed(known: tuple[bytes, ...]) -> list[Generation]:
     """Return the generations that parts know, each once."""
@@ -152,11 +160,7 @@ class Store:
 
     def ask(self, calls: Sequence[Call]) -> list[Any]:
         """Make *calls*, and return their answers."""
-        answers = self.answers(calls) if calls else []
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        return answers
+        return raised(self.answers(calls)) if calls else []
 
     def answers(self, calls: Sequence[Call]) -> list[Any]:
         """Return the answers to *calls*, or errors: whoever has the turn asks for all who wait."""
@@ -313,13 +317,7 @@ class Store:
         return parsed(self.known)
 
     def learn(self, parts: Sequence[int], said: Sequence[Sequence[object]]) -> bool:
-        """Take in the generations that *parts* know if answers begin with them; return whether any does.
-
-        Raises the error that an answer is.
-        """
-        for answer in said:
-            if isinstance(answer, Exception):
-                raise answer
+        """Take in the generations that *parts* know if answers begin with them; return whether any does."""
         new = {part: one for part, (one, *_) in zip(parts, said, strict=True) if isinstance(one, bytes)}
         self.known = tuple(new.get(part, old) for part, old in enumerate(self.known))
         return bool(new)
