@@ -67,10 +67,9 @@ def unlike(like: Signature, seed: int) -> Signature:
     return like._replace(digest=dice.randbytes(16), sketch=dice.randbytes(len(like.sketch)))
 
 
-@pytest.mark.parametrize("memory", [False, True])
 @FLOODS
-def test_a_flood_is_met_in_part_and_no_page_is_lost(make: Make, memory: bool) -> None:
-    with Detector.open("memory://" if memory else None) as detector:
+def test_a_flood_is_met_in_part_and_no_page_is_lost(make: Make) -> None:
+    with Detector.open() as detector:
         victim = detector.signature(text(1, 120))
         flood(detector, victim, 4 * NEAREST, make)
         stored = detector.gauges()["documents"]

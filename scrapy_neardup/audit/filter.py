@@ -13,8 +13,8 @@ import numpy as np
 
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.index import Index, open_index
-from scrapy_neardup.index.memory import MemoryIndex
+from scrapy_neardup.index import Index, LmdbIndex, open_index
+from scrapy_neardup.index.lmdb.memtable import Filed
 from scrapy_neardup.index.protocol import Documents, Found, Lookup, Stored
 from scrapy_neardup.matching.items import ItemNotes, RepeatedItems, unpack
 
@@ -82,13 +82,13 @@ def filter_against(
     return Filtered(batch.repeats, batch.records, batch.unjudged)
 
 
-class _Staged(MemoryIndex):
+class _Staged(LmdbIndex):
     """Documents that are to be filed in the index *stored*, in which those that it has are found, too."""
 
     def __init__(self, stored: Index) -> None:
-        super().__init__(stored.header)
+        super().__init__(None, stored.header)
         self._stored = stored
-        self._replaced = set[int]()
+        self._filed, self._replaced = list[Filed](), set[int]()
 
     def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         there, new = self._stored.find(document, lookups), super()._find(document, lookups)
@@ -99,13 +99,15 @@ class _Staged(MemoryIndex):
         bounds = there.crowded or new.crowded, there.narrowed or new.narrowed
         return Found(numbers, shared, stored, there.pending + new.pending, *bounds)
 
-    def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
-        super()._confirmed(document, replaces)
-        self._replaced.update(each - _STORED for each in replaces if each >= self._next)
+    def _confirmed(self, filed: Filed, replaces: Sequence[int]) -> None:
+        super()._confirmed(filed, [each for each in replaces if each < _STORED])
+        self._filed.append(filed)
+        self._replaced.update(each - _STORED for each in replaces if each >= _STORED)
 
     def file(self) -> None:
         """File them; they are on disk on return."""
-        self._stored.add(self._columns.documents([*self._columns.filed.values()]))
+        left = [filed for filed in self._filed if filed.number is not None]
+        self._stored.add(self._memtable.columns.documents(left))
         self._stored.discard([*self._replaced])
         self._stored.flush()
 

@@ -1,7 +1,7 @@
 """Where documents are filed: sorted tables of their keys, their records and their URLs.
 
 Read `protocol` first: what an index does. `pending` has documents that are not stored yet, `tables` says how
-keys are filed, `search` how they are found. `memory`, `lmdb` and `redis` are the back-ends.
+keys are filed, `search` how they are found. `lmdb` and `redis` are the back-ends.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from scrapy_neardup.dependencies import importing_late
 if TYPE_CHECKING:
     from .header import Header
     from .lmdb.index import LmdbIndex
-    from .memory import MemoryIndex
     from .protocol import Documents, Index, Stored
     from .search import Matches
     from .stores import FingerprintIndex, open_index
@@ -25,7 +24,6 @@ __all__ = [
     "Index",
     "LmdbIndex",
     "Matches",
-    "MemoryIndex",
     "Stored",
     "open_index",
 ]
@@ -37,7 +35,6 @@ __getattr__ = importing_late(
         "Header": ".header",
         "LmdbIndex": ".lmdb.index",
         "Matches": ".search",
-        "MemoryIndex": ".memory",
         **dict.fromkeys(("FingerprintIndex", "open_index"), ".stores"),
         **dict.fromkeys(("Documents", "Index", "Stored"), ".protocol"),
     },

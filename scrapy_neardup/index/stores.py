@@ -19,7 +19,6 @@ from scrapy_neardup.errors import ConfigurationError
 
 from .header import Header
 from .lmdb.index import open_directory
-from .memory import MemoryIndex
 from .protocol import Documents, Index
 from .search import Matches
 from .tables import DISTANCE, LAYOUTS, TABLES, Family, PermutedTables
@@ -44,14 +43,14 @@ def open_index(
     window: float = 0,
     reset: bool = False,
 ) -> Index:
-    """Open the index *where*: a directory, ``file:///directory``, ``memory:``, ``redis://…``; None: scratch.
+    """Open the index *where*: a directory, ``file:///directory``, ``redis://…``; None, ``memory:``: scratch.
 
     It must have the header *wanted*, but for the parameters to *ignore*, and is made with it if it is not
     there; None: any. *reset* deletes it first. Documents whose ``time`` is more than *window* seconds ago may
     go, unless that is 0. Raises `ConfigurationError`, `IndexUnavailable`, `IndexCorrupted`, `IndexMismatch`.
     """
     if wanted is not None and isinstance(where, str) and where[:7].lower() == "memory:":
-        return MemoryIndex(wanted)
+        where = None
     where = None if where is None else located(where)
     if isinstance(where, str):
         from .redis import Address, RedisIndex

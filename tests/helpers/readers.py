@@ -26,7 +26,7 @@ from scrapy_neardup.extraction import Page, load_extractor
 from scrapy_neardup.extraction.parsing import ContentArea, parsed
 from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
-from scrapy_neardup.index import MemoryIndex
+from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.lmdb.directory import check_data_file, has_sidecar, is_unfinished
 from scrapy_neardup.index.lmdb.layout import Run, decode_block, decode_held, decode_partition, decode_state
@@ -355,7 +355,7 @@ def stored_record(data: bytes, folder: Path) -> Any:
     stored = Layout(small_header(), [b"p:"]).unpack([data])
     found = []
     for words in ("a b c " * 30, " ".join(f"word{number} {number}" for number in range(80))):
-        index = MemoryIndex(small_header())
+        index = LmdbIndex(None, small_header())
         with Detector(index, clock=lambda: 1e9) as detector:
             signature = detector.signature(words)
             own = entries([signature], ["https://a.example/"], index.header)

@@ -1,8 +1,8 @@
 """What every index has to do, as tests: a back-end subclasses `IndexConformance` in a test module of its own.
 
-    class TestMemory(IndexConformance):
+    class TestScratch(IndexConformance):
         def open(self) -> Index:
-            return MemoryIndex(HEADER)
+            return LmdbIndex(None, HEADER)
 
 pytest finds the methods. They use no more than the protocol, and compare with plain Python. An index that
 outlives its process overrides ``reopen``, too.

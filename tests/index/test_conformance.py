@@ -1,4 +1,4 @@
-"""Both back-ends do what the protocol of an index says."""
+"""An index on disk, and one that vanishes, do what the protocol says."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.index import Index, LmdbIndex, MemoryIndex
+from scrapy_neardup.index import Index, LmdbIndex
 from tests.index.conformance import HEADER, IndexConformance
 
 from .small import SMALL
-
-
-class TestMemory(IndexConformance):
-    def open(self) -> Index:
-        return MemoryIndex(HEADER)
 
 
 class TestScratch(IndexConformance):

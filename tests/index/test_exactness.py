@@ -106,7 +106,6 @@ def test_a_million_equals_brute_force(tables: int, million: Million, tmp_path: P
     assert one_by_one == [row for row in expected if row[0] < 300]
 
 
-@pytest.mark.parametrize("where", ["memory:", None])
 @pytest.mark.parametrize(
     ("layout", "distance"),
     [
@@ -115,12 +114,12 @@ def test_a_million_equals_brute_force(tables: int, million: Million, tmp_path: P
         *(((4, 3), 4), ((4, 3), 5), ((4, 3), 6), ((4, 3), 7), ((5, 3), 4), ((6, 3), 4)),
     ],
 )
-def test_all_within_a_distance_are_found(layout: tuple[int, int], distance: int, where: str | None) -> None:
+def test_all_within_a_distance_are_found(layout: tuple[int, int], distance: int) -> None:
     rng = np.random.default_rng(distance)
     edges = np.array([0, 1, 2**63, 2**64 - 2, 2**64 - 1, 2**63 - 1], np.uint64)
     stored = np.concatenate((edges, rng.integers(0, 2**64, 30_000, np.uint64), edges, edges))
     queries = np.concatenate((edges, neighbours(rng, stored[:500], np.arange(500) % 9)))
-    with FingerprintIndex.open(where, tables=PermutedTables(*layout)) as index:
+    with FingerprintIndex.open(None, tables=PermutedTables(*layout)) as index:
         index.add(stored[:20_000])
         index.add(stored[20_000:])  # in the log, beside a run
         assert found(index.search(queries, distance)) == brute_force(stored, queries, distance)

@@ -24,7 +24,8 @@ from scrapy_neardup.index import LmdbIndex, open_index
 from scrapy_neardup.index.lmdb import compaction
 from scrapy_neardup.index.lmdb.commands import check as problems
 from scrapy_neardup.index.lmdb.environment import Tuning
-from scrapy_neardup.index.lmdb.writer import Memtable, append
+from scrapy_neardup.index.lmdb.memtable import Memtable
+from scrapy_neardup.index.lmdb.writer import append
 from tests.index.conformance import reserve
 from torture.children import Child, isolated
 

@@ -8,14 +8,14 @@ import pytest
 
 from torture.exercises import model
 
-#: Of eight seeds one is for an index in memory, one for a server, whose tests are elsewhere.
+#: Of eight seeds one is for a server, whose tests are elsewhere.
 SEEDS = [1, 2, 3, 5, 6, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 16))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_steps(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Documents are filed, confirmed, released, removed, flushed, merged, indexes opened again, checked."""
-    monkeypatch.setattr(model, "STEPS", {"memory": 1000, "lmdb": 500})
+    monkeypatch.setattr(model, "STEPS", {"lmdb": 500})
     outcome = model.run(seed, tmp_path)
     assert outcome.violations == []
     assert outcome.counts["searches compared"] > 50

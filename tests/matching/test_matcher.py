@@ -22,7 +22,7 @@ from scrapy_neardup.audit.evaluate import Document, judge_documents
 from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.index import Header, LmdbIndex, MemoryIndex
+from scrapy_neardup.index import Header, LmdbIndex
 from scrapy_neardup.matching.matcher import Matcher
 from scrapy_neardup.matching.records import entries, header_for
 from tests.audit.corpora import edited, text
@@ -109,7 +109,7 @@ def header_of(name: str) -> Header:
 
 def live_and_pairwise(scheme: str, verified: bool, a: Document, b: Document) -> tuple[str, str]:
     """What a detector with only *b* stored says of *a*, and what the evaluation does."""
-    with closing(Detector(MemoryIndex(header_of(scheme)), verified=verified)) as detector:
+    with closing(Detector(LmdbIndex(None, header_of(scheme)), verified=verified)) as detector:
         stored = detector.add(b.main, url=b.url)
         verdict = detector.check(a.main, url=a.url)
         judge = judge_documents([a, b], AuditOptions(scheme=scheme, verified=verified, seed=11))
@@ -221,7 +221,7 @@ def test_verdicts_are_those_of_comparing_with_every_stored_page(scheme: str) -> 
         judge = judge_documents(texts, AuditOptions(scheme=scheme, seed=11))
         expected = one_by_one(judge, urls)
         seen |= {kind for kind, _ in expected}
-        with Detector(LmdbIndex(None, header) if seed else MemoryIndex(header)) as detector:
+        with Detector(LmdbIndex(None, header)) as detector:
             verdicts = [detector.add(each.main, url=each.url) for each in texts]
         assert [(verdict.kind, verdict.url) for verdict in verdicts] == expected
     assert seen >= {"unique", "exact", "revisit", *(("template", "near") * (scheme != "supershingles"))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
 from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.index import Documents, Header, MemoryIndex
+from scrapy_neardup.index import Documents, Header, LmdbIndex
 from scrapy_neardup.index.tables import LAYOUTS, NO_KEY, Family
 from scrapy_neardup.matching.records import (
     DIGEST,
@@ -108,10 +109,10 @@ with_fragment = st.builds(lambda url, end: url + end, urls, st.sampled_from(["",
 @examples(60)
 def test_urls_are_found_with_and_without_their_fragment(stored: list[str], asked: list[str]) -> None:
     header, some = filed("simhash", *stored, keep_fragments=True)
-    index = MemoryIndex(header)
-    numbers = dict(zip(stored, index.add(some).tolist(), strict=True))
     wanted = {form for url in asked for form in (url, filed_url(url))} & set(stored)
-    found, known = find_urls(index, asked)
+    with closing(LmdbIndex(None, header)) as index:
+        numbers = dict(zip(stored, index.add(some).tolist(), strict=True))
+        found, known = find_urls(index, asked)
     assert sorted(found) == sorted(numbers[url] for url in wanted)
     assert known == wanted
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup import Detector, Fingerprinter
 from scrapy_neardup.fingerprint.main_text import MainText
-from scrapy_neardup.index.memory import MemoryIndex
+from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.matching.records import header_for
 from scrapy_neardup.matching.rules import (
     ADDED,
@@ -169,10 +169,10 @@ def test_so_many_words_may_differ(site: str, of: int, apart: int, changed: int, 
     found = 0
     for seed in range(20):
         words = text(seed, of).split()
-        detector = Detector(MemoryIndex(header_for(Fingerprinter(seed=seed), "")))
-        assert detector.add(" ".join(words), url="https://one-site.com/1").kind == "unique"
-        words[apart // 2 : apart * changed : apart] = text(seed + 20, changed).split()
-        found += detector.check(" ".join(words), url=f"https://{site}-site.com/2").is_duplicate
+        with Detector(LmdbIndex(None, header_for(Fingerprinter(seed=seed), ""))) as detector:
+            assert detector.add(" ".join(words), url="https://one-site.com/1").kind == "unique"
+            words[apart // 2 : apart * changed : apart] = text(seed + 20, changed).split()
+            found += detector.check(" ".join(words), url=f"https://{site}-site.com/2").is_duplicate
     assert (found > 10) == mostly, found
 
 
@@ -261,9 +261,9 @@ def test_a_listing_of_other_products_is_another_beside_hundreds_of_figures_of_th
         for shown in (range(300, 312), range(340, 352))
     ]
     for seed in range(6):
-        detector = Detector(MemoryIndex(header_for(Fingerprinter(seed=seed), "")))
-        detector.add(pages[0], "https://one-site.com/1")
-        assert detector.check(pages[1], "https://one-site.com/2").kind == "template"
-        longer = pages[0]._replace(details=f"{pages[0].details}\n{text(3, 200)}")
-        assert detector.check(longer, "https://one-site.com/3").kind == "unique"
-        assert detector.check(longer, "https://two-sites.com/3").kind == "near"
+        with Detector(LmdbIndex(None, header_for(Fingerprinter(seed=seed), ""))) as detector:
+            detector.add(pages[0], "https://one-site.com/1")
+            assert detector.check(pages[1], "https://one-site.com/2").kind == "template"
+            longer = pages[0]._replace(details=f"{pages[0].details}\n{text(3, 200)}")
+            assert detector.check(longer, "https://one-site.com/3").kind == "unique"
+            assert detector.check(longer, "https://two-sites.com/3").kind == "near"

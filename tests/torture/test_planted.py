@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.index import MemoryIndex
+from scrapy_neardup.index import LmdbIndex
 from tests.index.conformance import HEADER
 from torture.children import isolated
 from torture.exercises.faults import Trial
@@ -18,23 +18,23 @@ from torture.exercises.model import Model, Wrong
 from torture.kills.index import promised
 
 
-class Forgetful(MemoryIndex):
+class Forgetful(LmdbIndex):
     """Files all but the first of many documents."""
 
     def add(self, documents: Any) -> Any:
         return super().add(documents.take(slice(1, None)) if len(documents.urls) > 1 else documents)
 
 
-def steps(index: type[MemoryIndex]) -> None:
-    model = Model("memory", HEADER, lambda: index(HEADER), random.Random(1))
+def steps(index: type[LmdbIndex], path: Path) -> None:
+    model = Model("lmdb", HEADER, lambda: index(path, HEADER), random.Random(1))
     for _ in range(400):
         model.step()
 
 
-def test_a_store_that_forgets() -> None:
-    steps(MemoryIndex)
+def test_a_store_that_forgets(tmp_path: Path) -> None:
+    steps(LmdbIndex, tmp_path / "sound")
     with pytest.raises(Wrong, match=r"missing|in the place of"):
-        steps(Forgetful)
+        steps(Forgetful, tmp_path / "forgetful")
 
 
 def test_an_error_that_is_not_of_the_package(tmp_path: Path) -> None:

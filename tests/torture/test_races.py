@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.index.lmdb.writer import Memtable
+from scrapy_neardup.index.lmdb.memtable import Memtable
 from tests.index.redis_server import running
 from torture.exercises import races
 from torture.exercises.model import Wrong

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scrapy_neardup.fingerprint import SCHEMES, Features, Fingerprinter, load_scheme
-from scrapy_neardup.index import Documents, Header, Index, LmdbIndex, MemoryIndex, open_index
+from scrapy_neardup.index import Documents, Header, Index, LmdbIndex, open_index
 from scrapy_neardup.index.lmdb.commands import check
 from scrapy_neardup.index.protocol import Filing, Found, Lookup
 from scrapy_neardup.index.tables import LAYOUTS, NO_KEY
@@ -116,7 +116,7 @@ class Model:
             _, documents = self.make(dice.choice((1, 1, 3, 20, 50)))
             self.index.add(documents)
             return "add"
-        if act < 0.99 or self.kind == "memory":
+        if act < 0.99:
             self.index.flush()
             return "flush"
         return self.upkeep()
@@ -143,7 +143,7 @@ class Model:
     def discard(self, count: int) -> str:
         some = self.dice.sample(list(self.keys), min(count, len(self.keys)))
         found = self.index.search(URL, np.array(some, np.uint64))
-        known = self._filed if isinstance(self.index, MemoryIndex) else {}
+        known = self._filed if self.kind != "redis" else {}
         places = zip(found.query.tolist(), found.document.tolist(), strict=True)
         self.index.discard([known.get(some[query], document) for query, document in places])
         for number in some:
@@ -198,7 +198,7 @@ class Model:
         found = self.index.search(family, np.array(keys, np.uint64), distance)
         records, urls, notes = self.index.fetch(found.document)
         for record, url, note in zip(records, urls, notes, strict=True):
-            wrong = isinstance(self.index, MemoryIndex) and record != record_of(url, record)
+            wrong = self.kind != "redis" and record != record_of(url, record)
             if note != url.encode() or wrong:
                 raise Wrong(f"the record or the note of {url} is of another document")
         return sorted(zip(found.query.tolist(), urls, found.distance.tolist(), strict=True))
@@ -219,7 +219,7 @@ class Model:
 
 
 #: How many steps a round has at most, by where the store is.
-STEPS = {"memory": 6000, "lmdb": 4000, "redis": 1500}
+STEPS = {"lmdb": 4000, "redis": 1500}
 TUNING = replace(
     SMALL,
     group_seconds=0.01,
@@ -233,7 +233,7 @@ TUNING = replace(
 def run(seed: int, folder: Path) -> Round:
     dice, outcome = random.Random(seed), Round()
     # One round in eight uses a server, which takes the most time for a step.
-    kind = "redis" if seed % 8 == 0 else "memory" if seed % 8 == 1 else "lmdb"
+    kind = "redis" if seed % 8 == 0 else "lmdb"
     scheme, tables = list(SCHEMES)[seed % len(SCHEMES)], list(LAYOUTS)[seed // 2 % len(LAYOUTS)]
     header = header_for(Fingerprinter(Features(), seed, load_scheme(scheme, tables=tables)), "")
     if kind == "redis" and server_program() is None:
@@ -241,7 +241,6 @@ def run(seed: int, folder: Path) -> Round:
     with running(folder / "redis") if kind == "redis" else nullcontext() as server:
         where = f"{server.url()}&parts={1 + seed % 16 // 4}" if server else None
         opened: dict[str, Callable[[], Index]] = {
-            "memory": partial(MemoryIndex, header),
             "lmdb": partial(LmdbIndex, folder / "index", header, tuning=TUNING),
             "redis": partial(open_index, where, header),
         }
@@ -262,7 +261,7 @@ EXERCISE = Exercise(
     promise="A search finds all that is stored within the distance, and nothing else, whatever was done.",
     how="Random steps: file, confirm, release, remove, flush, merge, reopen, look up. "
     "Each answer is compared with that of a dictionary whose keys are compared one by one. All schemes; 4, "
-    "10 and 20 tables; in memory, in LMDB, on a Redis server.",
+    "10 and 20 tables; in LMDB, on a Redis server.",
     run=run,
     seconds=30,
 )

@@ -6,7 +6,8 @@ import contextlib
 import os
 import tempfile
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,22 +15,31 @@ from numpy.typing import NDArray
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index.header import Header, decoding
-from scrapy_neardup.index.memory import MemoryIndex
-from scrapy_neardup.index.protocol import Documents, Lookup, Stored
-from scrapy_neardup.index.search import Matches, Met, closest
+from scrapy_neardup.index.pending import Reservation
+from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Stored
+from scrapy_neardup.index.search import Matches, Met, closest, most_shared, put_together, search_all
+from scrapy_neardup.index.tables import NO_KEY
 
 from .directory import require_index, shared_use, translated
 from .environment import DEFAULT, Environment, Tuning
 from .layout import open_header
+from .memtable import Filed, Memtable
 from .snapshot import reading, search_near, search_one, with_key
-from .writer import Memtable, Writer, append
+from .writer import Writer, append
+
+_NO_KEY = int(NO_KEY)
 
 #: Many documents that are added at once make runs of so many times the size at which the log is flushed.
 RUN = 10
 
 
-class LmdbIndex(MemoryIndex):
-    """The index in the directory *path*, or a scratch index that vanishes with the process if it is None."""
+class LmdbIndex:
+    """The index in the directory *path*, or a scratch index that vanishes with the process if it is None.
+
+    Methods with an underscore are called under the lock.
+    """
+
+    remote = False
 
     def __init__(
         self,
@@ -51,54 +61,106 @@ class LmdbIndex(MemoryIndex):
                 undo.enter_context(shared_use(path, reset=reset))
             self._environment = Environment(path, tuning)
             undo.callback(self._environment.close)
-            header = open_header(self._environment, wanted, ignore)
-            self._memtable = Memtable(self._environment, header)
+            self.header = open_header(self._environment, wanted, ignore)
+            self._memtable = Memtable(self._environment, self.header)
             self._undo = undo.pop_all()
-        super().__init__(header)
-        self._columns, self._pending = self._memtable.columns, self._memtable.pending
+        #: Held by whatever has to see or change several things at once.
         self.lock = self._environment.lock
-        self._block = _Newest(self)
+        self._newest = _Newest(self)
         self._writer = Writer(self._environment, self._memtable, window)
 
-    def _newest(self) -> _Newest:
-        return self._block
+    def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
+        with self._newest:
+            kind = self.header.families[family]
+            if not kind.equal:
+                return search_all(partial(self._near, family, distance), keys)
+            found = [
+                (query, document)
+                for query in np.flatnonzero(kind.has(keys)).tolist()
+                for document in sorted(self._with_key(family, int(keys[query]), 0))
+            ]
+        pairs = np.array(found, np.int64).reshape(-1, 2)
+        return Matches(pairs[:, 0], pairs[:, 1], np.zeros(len(pairs), np.uint8))
+
+    def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
+        with self._newest:
+            return self._find(document, lookups)
+
+    def retrieve(self, family: int, keys: NDArray[np.uint64]) -> tuple[Matches, Stored]:
+        with self._newest:
+            matches = self.search(family, keys)
+            return matches, self.fetch(matches.document)
+
+    def reserve_if(
+        self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
+    ) -> Reservation | None:
+        with self._newest:
+            filing = decide(self._find(document, lookups))
+            return None if filing is None else self._file(filing)
+
+    def fetch(self, documents: NDArray[np.int64]) -> Stored:
+        with self.lock, translated(self._environment.path):
+            return self._memtable.fetch(documents)
+
+    def _file(self, filing: Filing) -> Reservation:
+        def settle(reservation: Reservation) -> None:
+            with self.lock:
+                filed = self._memtable.settle(number, reservation)
+                if filed is not None:
+                    self._confirmed(filed, filing.replaces)
+
+        reservation = Reservation(filing.document.urls[0], settle)
+        number = self._memtable.file(filing.document, reservation)
+        return reservation
+
+    def _confirmed(self, filed: Filed, replaces: Sequence[int]) -> None:
+        """Have a document written, now that it is queued, in the place of those that it *replaces*."""
+        if replaces:
+            self.discard(replaces)
+        self._writer.notice()
+
+    def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
+        found = [self._meet(lookup, document) for lookup in lookups]
+        numbers, shared, crowded, narrowed = put_together(found)
+        pending = [self._memtable.pending.get(number) for number in numbers.tolist()]
+        return Found(numbers, shared, self.fetch(numbers), [*pending], crowded, narrowed)
+
+    def _meet(self, lookup: Lookup, document: Documents) -> Met:
+        """Look up the keys of one document."""
+        family, distance, most, nearest, compared = lookup
+        kind, keys = self.header.families[family], document.keys[self.header.rows[family], 0]
+        if not kind.equal:
+            snapshot = self._memtable.snapshot
+            with decoding("A partition"):
+                in_runs, narrowed = search_one(snapshot, family, int(keys[0]), distance, compared)
+            parts = [in_runs, *self._memtable.columns.near(family, keys, distance)]
+            return closest(parts, nearest)._replace(narrowed=narrowed)
+        # Only all keys together tell which documents share the most of them.
+        limit = most + 1 if most else nearest + 1 if nearest and len(keys) == 1 else 0
+        counts: dict[int, int] = {}
+        for key in keys.tolist():
+            having = self._with_key(family, key, limit) if kind.keys == 1 or key != _NO_KEY else ()
+            for number in having if not most or len(having) <= most else ():
+                counts[number] = counts.get(number, 0) + 1
+        return most_shared(counts, nearest)
 
     def _near(self, family: int, distance: int, keys: NDArray[np.uint64]) -> Iterator[Matches]:
+        """Yield the documents whose keys differ in at most *distance* bits, perhaps several times."""
         with decoding("A partition"):
             yield from search_near(self._memtable.snapshot, family, keys, distance)
-        yield from self._columns.near(family, keys, distance)
+        yield from self._memtable.columns.near(family, keys, distance)
 
     def _with_key(self, family: int, key: int, limit: int) -> set[int]:
-        newest, snapshot = self._columns.with_key(family, key), self._memtable.snapshot
+        """Find the documents that have *key*, at least the *limit* of them that were filed first; 0: all."""
+        newest, snapshot = self._memtable.columns.with_key(family, key), self._memtable.snapshot
         if not snapshot.cuts[family]:
             return newest
         with decoding("A partition"):
             older = with_key(snapshot, family, key, limit)
         return older | newest if newest else older
 
-    def _closest(self, lookup: Lookup, key: NDArray[np.uint64]) -> Met:
-        family, distance, *_, compared = lookup
-        with decoding("A partition"):
-            in_runs, narrowed = search_one(self._memtable.snapshot, family, int(key[0]), distance, compared)
-        parts = [in_runs, *self._columns.near(family, key, distance)]
-        return closest(parts, lookup.nearest)._replace(narrowed=narrowed)
-
-    def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        with self.lock, translated(self._environment.path):
-            return self._memtable.fetch(documents)
-
-    def _number(self) -> int:
-        self._next -= 1  # temporary numbers are negative
-        return self._next
-
-    def _confirmed(self, document: int, replaces: Sequence[int]) -> None:
-        self._memtable.queue.append(self._columns.filed[document])
-        if replaces:
-            self.discard(replaces)
-        self._writer.notice()
-
     def discard(self, documents: Sequence[int]) -> None:
-        with self._newest():
+        with self._newest:
             self._memtable.discard(documents)
 
     def add(self, documents: Documents) -> NDArray[np.int64]:
@@ -137,7 +199,7 @@ class LmdbIndex(MemoryIndex):
             yield from reader.documents()
 
     def gauges(self) -> dict[str, int]:
-        with self._newest():
+        with self._newest:
             memtable = self._memtable
             return {
                 "documents": memtable.count,

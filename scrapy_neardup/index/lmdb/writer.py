@@ -1,4 +1,4 @@
-"""The newest documents, in memory, and the thread that commits them, for which alone the disk is awaited."""
+"""The thread that commits the documents of the memtable, for which alone the disk is awaited."""
 
 from __future__ import annotations
 
@@ -6,149 +6,25 @@ import logging
 import math
 import threading
 import time
-from collections import OrderedDict, deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import partial
 
 import lmdb
 import numpy as np
-from numpy.typing import NDArray
 
 from scrapy_neardup import clock
 from scrapy_neardup.errors import IndexUnavailable, NearDupError
-from scrapy_neardup.index.header import Header, damaged
-from scrapy_neardup.index.memory import Columns, Filed
-from scrapy_neardup.index.pending import Reservation
-from scrapy_neardup.index.protocol import Documents, Stored
+from scrapy_neardup.index.header import damaged
+from scrapy_neardup.index.protocol import Documents
 
 from . import layout
 from .compaction import is_due, maintain
 from .directory import reason, remedy
 from .environment import Environment
 from .layout import State
-from .snapshot import Snapshot
+from .memtable import Memtable
 
 logger = logging.getLogger(__name__)
-
-
-class Memtable:
-    """Documents that are not in a run yet, and removals that are not on disk yet, over a snapshot.
-
-    A new document is *pending* under a temporary, negative number; once confirmed, it is *queued*. A group
-    commit gives it its number. All methods need the environment's lock.
-    """
-
-    def __init__(self, environment: Environment, header: Header) -> None:
-        self._environment = environment
-        self.snapshot = Snapshot(environment, header)
-        self.columns = Columns(header, environment.tuning.rows)
-        #: The reservation of each pending document, by its temporary number.
-        self.pending: dict[int, Reservation] = {}
-        #: The confirmed documents, oldest first, and those of the group on its way to the disk.
-        self.queue: deque[Filed] = deque()
-        self.group: list[Filed] = []
-        #: Numbers of documents that wait for a tombstone, and those that go with the group.
-        self.removals: list[int] = []
-        self._removing: set[int] = set()
-        #: For each temporary number that was handed out, the number on disk.
-        self._aliases: OrderedDict[int, int] = OrderedDict()
-        #: The first numbers of the blocks that this process has committed, until the snapshot shows them.
-        self._own: set[int] = set()
-        #: The state that the columns agree with.
-        self._state = State()
-        self.look()
-
-    @property
-    def changes(self) -> int:
-        """How many documents and removals wait for the disk."""
-        return len(self.group) + len(self.queue) + len(self.removals)
-
-    def look(self) -> None:
-        """Take in what others have committed; not during an own commit, whose block would pass for theirs."""
-        if self.group:
-            return
-        if self._environment.last_commit() != self.snapshot.commit:
-            self.snapshot.refresh()
-        if self._state is not self.snapshot.state:
-            self._follow()
-
-    def _follow(self) -> None:
-        """Take in the documents of the log that the snapshot shows, and drop those that its runs hold."""
-        state = self.snapshot.state
-        self.snapshot.hide(self.removals)
-        if state.flushed > self._state.flushed:
-            self.columns.remove([number for number in self.columns.filed if 0 <= number < state.flushed])
-        # A list: if a block cannot be read, none is taken in.
-        start = max(self._state.next, state.flushed)
-        for first, documents in [*self.snapshot.read("log", start, without=self._own)]:
-            self.columns.append(range(first, first + len(documents.urls)), documents)
-        self._own.clear()
-        self.columns.remove(self.snapshot.dead[self.snapshot.dead >= state.flushed].tolist())
-        self._state = state
-
-    def fetch(self, documents: NDArray[np.int64]) -> Stored:
-        """Return what is stored of *documents* (int64[n]), in their order."""
-        numbers = [self._aliases.get(document, document) for document in documents.tolist()]
-        new = [number for number in numbers if number in self.columns.filed]
-        if len(new) == len(numbers):
-            return self.columns.stored(new)
-        old = [number for number in numbers if number not in self.columns.filed]
-        parts = [self.columns.stored(new), self.snapshot.fetch(np.array(old, np.int64))]
-        place = {number: row for row, number in enumerate([*new, *old])}
-        return Stored.concatenate(parts).take(np.array([place[number] for number in numbers]))
-
-    @property
-    def count(self) -> int:
-        """How many documents are stored and not removed, but for pending ones."""
-        state, dead = self.snapshot.state, self.snapshot.dead
-        in_runs = sum(run.documents for run in state.runs) - int(dead.searchsorted(state.flushed))
-        return in_runs + len(self.columns.filed) - len(self.pending)
-
-    def discard(self, documents: Sequence[int]) -> None:
-        """Remove *documents* from the columns; queue tombstones for those that are, or may be, on disk."""
-        numbers = [self._aliases.get(document, document) for document in documents]
-        filed, state = np.array([number for number in numbers if number >= 0], np.int64), self.snapshot.state
-        self.removals += filed[state.known(filed, self.snapshot.held) | (filed >= state.next)].tolist()
-        waiting = [number for number in numbers if self.pending.pop(number, None) is None and number < 0]
-        self.columns.remove(numbers)
-        if waiting:
-            self.queue = deque(filed for filed in self.queue if filed.number is not None)
-        self.snapshot.hide(self.removals)
-
-    def begin(self, size: int) -> tuple[Documents, set[int]]:
-        """Return the group to be committed: at most *size* documents, and all removals."""
-        self.group = [self.queue.popleft() for _ in range(min(size, len(self.queue)))]
-        self._removing = {*self.removals}
-        return self.columns.documents(self.group), self._removing
-
-    def commit(self, state: State) -> None:
-        """Give the documents of the group their numbers, now that it is on disk and has led to *state*."""
-        group, self.group = self.group, []
-        new = range(state.next - len(group), state.next)
-        self.removals = [number for number in self.removals if number not in self._removing]
-        for filed, number in zip(group, new, strict=True):
-            if filed.number is None:  # it was removed meanwhile
-                self.removals.append(number)
-            else:
-                self._aliases[filed.number] = number
-                self.columns.filed[number] = self.columns.filed.pop(filed.number)
-                filed.number = number
-        while len(self._aliases) > self._environment.tuning.aliases:
-            # A plain dict would look for its first key among all that were deleted.
-            self._aliases.popitem(last=False)
-        if group:
-            self._own.add(new.start)
-
-    def roll_back(self) -> None:
-        """Queue the documents of the group again, of which nothing was written; those removed since go."""
-        self.queue.extendleft(filed for filed in reversed(self.group) if filed.number is not None)
-        self.group = []
-
-    def trim(self, size: int) -> int:
-        """Drop the oldest queued documents beyond *size*; returns how many went."""
-        forgotten = [self.queue.popleft() for _ in range(len(self.queue) - size)]
-        self.columns.remove([filed.number for filed in forgotten if filed.number is not None])
-        return len(forgotten)
 
 
 def append(environment: Environment, documents: Documents, removals: Collection[int] = ()) -> State:
