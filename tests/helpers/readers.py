@@ -29,7 +29,7 @@ from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.lmdb.directory import check_data_file, has_sidecar, is_unfinished
-from scrapy_neardup.index.lmdb.layout import Run, decode_block, decode_held, decode_partition, decode_state
+from scrapy_neardup.index.lmdb.layout import decode_block, decode_partition, decode_state
 from scrapy_neardup.index.redis.layout import EQUAL_BYTES, NEAR_BYTES, Generation, Layout, Place, compared
 from scrapy_neardup.index.redis.opening import read_header
 from scrapy_neardup.index.redis.server import Address
@@ -292,11 +292,6 @@ def logged(data: bytes, folder: Path) -> Any:
 def partition(data: bytes, folder: Path) -> Any:
     found = decode_partition(data, 4)
     return len(found.entries.keys), found.starts.tolist()[:10]
-
-
-@_reader("held", 7400)
-def held(data: bytes, folder: Path) -> Any:
-    return decode_held(data, Run(0, 10, 110, 85, 2)).sum()
 
 
 @_reader("data_file", 1700)

@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import IndexCorrupted
 from scrapy_neardup.index import Documents, Header
 from scrapy_neardup.index.lmdb.layout import (
-    LOW_BITS,
-    State,
+    TOMBSTONES,
+    Tombstones,
     block_size,
-    change_dead,
     decode_block,
     decode_partition,
     encode_block,
     encode_partition,
-    read_dead,
 )
 from scrapy_neardup.index.search import sort_entries
 from scrapy_neardup.index.tables import EQUAL, LAYOUTS, Family
@@ -103,34 +101,34 @@ def test_the_directory_of_a_partition_leads_to_each_key(low: list[int], cut: int
         assert partition.starts[place] <= row < partition.starts[place + 1]
 
 
-edge = 1 << LOW_BITS
+edge = 5 * TOMBSTONES
 numbers = st.one_of(
-    st.integers(0, 20),
-    st.integers(edge - 5, edge + 5),
-    st.integers(2**32 - 5, 2**32 - 1),
-    st.integers(0, 2**32 - 1),
+    st.integers(edge - 5, edge + 20),
+    st.integers(edge + TOMBSTONES - 5, edge + TOMBSTONES + 5),
+    st.integers(edge, edge + 3 * TOMBSTONES),
 )
 
 
-@given(changes=st.lists(st.tuples(st.booleans(), st.sets(numbers)), max_size=6))
-@example(changes=[(True, {0, edge, edge + 1, 2 * edge, 2 * edge + 1})])
+@given(changes=st.lists(st.sets(numbers), max_size=6))
+@example(changes=[{edge + 5, edge + TOMBSTONES, edge + 2 * TOMBSTONES}])
 @examples(60)
-def test_removed_documents_come_back_and_are_counted(
-    tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[bool, set[int]]]
+def test_removed_documents_come_back(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[set[int]]
 ) -> None:
-    expected: set[int] = set()
+    expected, start, stop = set[int](), edge - 5, edge + 3 * TOMBSTONES + 1
     with lmdb.open(str(tmp_path_factory.mktemp("set")), max_dbs=1, sync=False) as environment:
         database = environment.open_db(b"dead")
-        for add, some in changes:
-            before = len(expected)
-            expected = expected | some if add else expected - some
+        for some in changes:
+            expected |= some
+            new = np.array(sorted(some), np.int64)
             with environment.begin(write=True, buffers=True) as transaction:
-                change = change_dead(transaction, database, np.array(sorted(some), np.int64), add=add)
-                assert change == len(expected) - before
+                dead = Tombstones(transaction, database, start, stop)
+                dead.add(new)
+                dead.write(transaction, database, new)
+                assert dead.has(new).all()
         with environment.begin(buffers=True) as transaction:
-            found = read_dead(transaction, database, State(dead=len(expected)))
-            assert found.dtype == np.int64
-            assert found.tolist() == sorted(expected)
-            assert transaction.stat(database)["entries"] == len({number >> LOW_BITS for number in expected})
-            with pytest.raises(IndexCorrupted, match="removed documents"):
-                read_dead(transaction, database, State(dead=len(expected) + 1))
+            dead = Tombstones(transaction, database, start, stop)
+            assert (np.flatnonzero(dead.between(start, stop)) + start).tolist() == sorted(expected)
+            every = np.arange(start, stop)
+            assert every[dead.has(every)].tolist() == sorted(expected)
+            assert dead.some == bool(expected)

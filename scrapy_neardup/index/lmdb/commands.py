@@ -16,7 +16,7 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index import Header
-from scrapy_neardup.index.header import damaged, decoding
+from scrapy_neardup.index.header import damaged
 
 from .compaction import Item, maintain, write
 from .directory import DATA, LOCK, USERS, corrupted, file_lock, renamed, require_index, shared_use, translated
@@ -53,7 +53,7 @@ def describe(path: Path) -> dict[str, Any]:
     with opened(path) as (environment, header), reading(environment, header) as reader:
         state, size = reader.state, environment.size()
         backlog = state.next - state.flushed
-        documents = sum(run.documents for run in state.runs) + backlog - len(reader.dead)
+        documents = state.documents
         return {
             "path": str(path),
             "uuid": header.uuid,
@@ -63,7 +63,7 @@ def describe(path: Path) -> dict[str, Any]:
             "tables": header.first_table[-1],
             "documents": documents,
             "added": state.next,
-            "removed": len(reader.dead),
+            "removed": sum(run.removed for run in state.runs) + state.removed,
             "backlog": backlog,
             "runs": [run.documents for run in state.runs],
             "bytes_used": size,
@@ -101,8 +101,8 @@ def find_problems(
             borders = [*((run.start, run.stop) for run in state.runs), (state.flushed, state.next)]
             if state.flushed > state.next or any(one[1] != after[0] for one, after in pairwise(borders)):
                 raise damaged("Its runs and its log do not follow each other")
-            if len(reader.dead) and reader.dead[-1] >= state.next:
-                raise damaged(f"Document {reader.dead[-1]} is marked as removed, and was never added")
+            if state.removed != reader.dead.between(state.flushed, state.next).sum():
+                raise damaged("Other documents of its log are marked as removed than it says")
             for done, run in enumerate((*state.runs, None), 1):
                 try:
                     if run is None:
@@ -118,8 +118,9 @@ def find_problems(
 
 def _verify(reader: Snapshot, run: Run) -> None:
     """Raise `IndexCorrupted` unless each document that *run* holds is in a block, and in each table."""
-    header, held = reader.header, reader.held(run)
-    missing, expected = held.copy(), run.start
+    header, missing, expected = reader.header, ~reader.dead.between(run.start, run.stop), run.start
+    if missing.sum() != run.documents - run.removed:
+        raise damaged(f"{missing.sum()} documents are left and not {run.documents - run.removed}")
     for first, stored in reader.blocks(run.start, run.stop):
         if first < expected or (expected := first + len(stored.urls)) > run.stop:
             raise damaged(f"The block of document {first} overlaps another")
@@ -132,8 +133,9 @@ def _verify(reader: Snapshot, run: Run) -> None:
             count = 0
             for partition in range(1 << cut):
                 entries = reader.partition(run, cut, table, partition, check=True).entries
-                with decoding("A partition"):  # an IndexError would be a document of another run
-                    count += int(held[entries.documents.astype(np.int64) - run.start].sum())
+                count += len(entries.documents)
+                if ((entries.documents < run.start) | (entries.documents >= run.stop)).any():
+                    raise damaged(f"Table {table} has documents of another run")
             if count > most or (count < most and not fewer):  # a document may lack some of several keys
                 raise damaged(f"Table {table} has {count} entries of {run.documents} documents")
 
@@ -168,9 +170,8 @@ def compact(path: Path) -> tuple[int, int]:
 def _purged(reader: Snapshot) -> Iterator[Item]:
     """Yield the blocks of runs that hold removed documents, with blanks in their places."""
     for run in reader.state.runs:
-        alive = reader.held(run)
         for first, documents in reader.blocks(run.start, run.stop):
-            gone = np.flatnonzero(~alive[first - run.start : first - run.start + len(documents.urls)])
+            gone = np.flatnonzero(reader.dead.between(first, first + len(documents.urls)))
             documents.records[gone] = np.zeros((), documents.records.dtype)
             for row in gone.tolist():
                 documents.urls[row], documents.notes[row] = "", b""

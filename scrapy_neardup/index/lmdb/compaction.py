@@ -21,7 +21,7 @@ from scrapy_neardup.index.tables import Family
 from . import layout
 from .directory import MERGE, file_lock
 from .environment import Environment
-from .layout import Run
+from .layout import Run, Tombstones
 from .snapshot import Snapshot, reading
 
 #: The name of a database, a key, the value to write under it, or None to delete the one that is there.
@@ -55,31 +55,26 @@ def maintain(
             yield from _flush(environment, reader)
         if expires:
             yield from _expire(environment, reader, expires)
-        if whole and reader.state.runs and (len(reader.state.runs) > 1 or len(reader.dead)):
-            yield from _merge(environment, reader, reader.state.runs)
-        while due := () if whole else due_for_merge(reader.state.runs) or _hollow(reader):
+        runs = reader.state.runs if whole else ()
+        if len(runs) > 1 or any(run.removed for run in runs):
+            yield from _merge(environment, reader, runs)
+        while due := () if whole else due_for_merge(reader.state.runs):
             yield from _merge(environment, reader, due)
         if reader.state is not before:
             yield from _sweep(environment, reader)
 
 
 def due_for_merge(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the newest of *runs* to be merged so that each is twice as large as all newer ones, or none."""
+    """Return the newest of *runs* to be merged so that each is twice as large as all newer ones.
+
+    If there are none, the first of which too many documents were removed, so that it has to be written again.
+    """
     start, newer = len(runs), 0
     for place in range(len(runs) - 1, -1, -1):
         if newer and runs[place].documents < 2 * newer:
             start = place
         newer += runs[place].documents
-    return runs[start:]
-
-
-def _hollow(reader: Snapshot) -> Sequence[Run]:
-    """Return the first run of which too many documents were removed, so that it has to be written again."""
-    for run in reader.state.runs:
-        first, last = reader.dead.searchsorted((run.start, run.stop)).tolist()
-        if last - first > HOLLOW * run.documents:
-            return (run,)
-    return ()
+    return runs[start:] or [run for run in runs if run.removed > HOLLOW * run.documents][:1]
 
 
 def _log_is_long(reader: Snapshot) -> bool:
@@ -88,18 +83,18 @@ def _log_is_long(reader: Snapshot) -> bool:
 
 def is_due(reader: Snapshot) -> bool:
     """Return whether the log is to be flushed, or runs are to be merged."""
-    return _log_is_long(reader) or bool(due_for_merge(reader.state.runs) or _hollow(reader))
+    return _log_is_long(reader) or bool(due_for_merge(reader.state.runs))
 
 
 def _flush(environment: Environment, reader: Snapshot) -> Iterator[None]:
     """Flush the log: make a run of all its documents."""
     state = reader.state
     documents = Documents.concatenate([documents for _, documents in reader.whole_log()])
-    held = _not_removed(reader.dead, state.flushed, state.next)
+    held = ~reader.dead.between(state.flushed, state.next)
     run = _new_run(environment, state.flushed, state.next, int(held.sum()))
     yield from write(environment, _blocks(environment, state.flushed, documents))
     yield from write(environment, _partitions(run, held, _sorted(reader.header, run.start, documents.keys)))
-    _replace_runs(environment, (), run, held)
+    _replace_runs(environment, (), run)
     reader.refresh()
 
 
@@ -107,14 +102,14 @@ def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> I
     """Make one run of several neighbouring *runs*, without the documents that have a tombstone."""
     start, stop = runs[0].start, runs[-1].stop
     # This says once what the new run leaves out, because the reader moves on and sees later tombstones.
-    held = np.concatenate([reader.held(run) for run in runs]) & _not_removed(reader.dead, start, stop)
+    held = ~reader.dead.between(start, stop)
     merged = _new_run(environment, start, stop, int(held.sum()))
     for _ in write(environment, _partitions(merged, held, _merged(reader, runs))):
         reader.refresh()  # an older view keeps LMDB from using again what others free
         yield
         if _log_is_long(reader):  # what is in the log is in the memory of each process
             yield from _flush(environment, reader)
-    _replace_runs(environment, runs, merged, held)
+    _replace_runs(environment, runs, merged)
     reader.refresh()
 
 
@@ -130,29 +125,25 @@ def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterato
             if stored.records["time"].max() >= expires:
                 return
             yield
-        _replace_runs(environment, (run,), None, np.zeros(run.stop - run.start, bool))
+        _replace_runs(environment, (run,), None)
         reader.refresh()
         yield
 
 
-def _not_removed(dead: NDArray[np.int64], start: int, stop: int) -> NDArray[np.bool_]:
-    """Return which documents from *start* to before *stop* are not among *dead*: bool[stop - start]."""
-    held = np.ones(stop - start, bool)
-    held[dead[(dead >= start) & (dead < stop)] - start] = False
-    return held
-
-
 def _sweep(environment: Environment, reader: Snapshot) -> Iterator[None]:
-    """Delete partitions and blocks that the state does not name, as of replaced and unfinished runs."""
+    """Delete what the state does not name, as of replaced, unfinished and expired runs."""
     state, orphans = reader.state, list[Item]()
-    live, flushed = {run.id for run in state.runs}, layout.number_key(state.flushed)
-    first = layout.number_key(state.runs[0].start) if state.runs else flushed
-    with environment.read() as transaction, decoding("The key of a partition"):
-        for name in ("runs", "documents"):
+    live = {run.id for run in state.runs}
+    kept: dict[str, Callable[[bytes], bool]] = {
+        "runs": lambda key: layout.key_run(key) in live,
+        "documents": lambda key: state.oldest <= layout.key_number(key) < state.flushed,
+        "dead": lambda key: layout.key_number(key) > state.oldest - layout.TOMBSTONES,
+    }
+    with environment.read() as transaction, decoding("A key"):
+        for name, is_kept in kept.items():
             with transaction.cursor(environment.databases[name]) as cursor:
-                for key in map(bytes, cursor.iternext(values=False)):
-                    if (layout.key_run(key) not in live) if name == "runs" else not first <= key < flushed:
-                        orphans.append((name, key, None))
+                keys = map(bytes, cursor.iternext(values=False))
+                orphans += [(name, key, None) for key in keys if not is_kept(key)]
     if orphans:
         yield from write(environment, orphans)
 
@@ -207,7 +198,6 @@ def _partitions(run: Run, held: NDArray[np.bool_], tables: Iterable[Table]) -> I
                     alive = held[entries.documents.astype(np.int64) - run.start]
                 entries = Entries(entries.keys[alive], entries.documents[alive])
             yield "runs", key, layout.encode_partition(entries, cut, key)
-    yield "runs", layout.partition_key(run.id, layout.HELD, 0), layout.encode_held(held)
 
 
 def _sorted(header: Header, start: int, keys: NDArray[np.uint64]) -> Iterator[Table]:
@@ -236,34 +226,31 @@ def _merged(reader: Snapshot, runs: Sequence[Run]) -> Iterator[Table]:
             yield family, between
 
 
-def _replace_runs(
-    environment: Environment, replaced: Sequence[Run], run: Run | None, held: NDArray[np.bool_]
-) -> None:
+def _replace_runs(environment: Environment, replaced: Sequence[Run], run: Run | None) -> None:
     """Name *run* in the state, in the place of the runs *replaced*, or of the log if there are none of these.
 
-    A document of its range that is not *held* (bool[n]) needs no tombstone any more; one that got its
-    tombstone while the run was being written keeps it. Without a new run, the replaced ones go.
+    Without a new run, the replaced ones go.
     """
 
     def work(transaction: lmdb.Transaction) -> None:
         state = layout.read_state(environment, transaction)
-        start, stop = (run or replaced[0]).start, (run or replaced[-1]).stop
+        dead = Tombstones(transaction, environment.databases["dead"], state.oldest, state.next)
         old = {each.id for each in replaced}
-        runs = [*(each for each in state.runs if each.id not in old), *([run] if run else [])]
-        database = environment.databases["dead"]
-        dead = layout.read_dead(transaction, database, state)
-        dead = dead[(dead >= start) & (dead < stop)]
-        fewer = layout.change_dead(transaction, database, dead[~held[dead - start]], add=False)
-        if not replaced:
+        runs = [each for each in state.runs if each.id not in old]
+        if run:  # some of its documents may have been removed while it was being written
+            since = int((~dead.between(run.start, run.stop)).sum())
+            runs.append(run._replace(removed=run.documents - since))
+        flushed = state.flushed
+        if run and not replaced:
+            flushed = run.stop
             with transaction.cursor(environment.databases["log"]) as cursor:
                 cursor.first()
-                while (key := bytes(cursor.key())) and layout.key_number(key) < stop:
+                while (key := bytes(cursor.key())) and layout.key_number(key) < flushed:
                     cursor.delete()
         newer = state._replace(
-            flushed=state.flushed if replaced else stop,
+            flushed=flushed,
             runs=tuple(sorted(runs, key=lambda each: each.start)),
-            removals=state.removals + 1,
-            dead=state.dead + fewer,
+            removed=int(dead.between(flushed, state.next).sum()),
         )
         layout.write_state(environment, transaction, newer)
 

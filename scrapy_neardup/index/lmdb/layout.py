@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import lru_cache
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 import lmdb
@@ -26,8 +26,6 @@ from .environment import Environment
 MAX_DOCUMENTS = (1 << 32) - 1
 #: No table is cut into more than 2 to the power of so many partitions. Part of the format.
 MAX_PARTITION_BITS = 16
-#: The list of the documents that a run holds is stored under this number in the place of a table's.
-HELD = (1 << 16) - 1
 
 _NUMBER = struct.Struct(">I")
 _RUN = struct.Struct(">IHI")
@@ -60,6 +58,8 @@ class Run(NamedTuple):
     documents: int
     #: By how many leading bits of the key a table of a family with one key a document is cut into partitions.
     bits: int
+    #: How many documents that it holds were removed since.
+    removed: int = 0
 
     def cut(self, family: Family) -> int:
         """Return how many leading bits of the key cut the tables of *family* into partitions."""
@@ -78,20 +78,18 @@ class State(NamedTuple):
     runs: tuple[Run, ...] = ()
     #: The number that the next run gets.
     next_run: int = 0
-    #: How often the tombstones have changed, and how many there are.
-    removals: int = 0
-    dead: int = 0
+    #: How many documents of the log were removed.
+    removed: int = 0
 
-    def known(
-        self, numbers: NDArray[np.int64], held: Callable[[Run], NDArray[np.bool_]]
-    ) -> NDArray[np.bool_]:
-        """Return which of *numbers* (int64[n]) are in the log or *held* by a run, perhaps dead: bool[n]."""
-        there = (numbers >= self.flushed) & (numbers < self.next)
-        for run in self.runs:
-            rows = np.flatnonzero((numbers >= run.start) & (numbers < run.stop))
-            if len(rows):
-                there[rows] = held(run)[numbers[rows] - run.start]
-        return there
+    @property
+    def oldest(self) -> int:
+        """The number of the first document that has not expired."""
+        return self.runs[0].start if self.runs else self.flushed
+
+    @property
+    def documents(self) -> int:
+        """How many documents there are, without those that were removed."""
+        return sum(run.documents - run.removed for run in self.runs) + self.next - self.flushed - self.removed
 
 
 def _sealed(data: bytes) -> bytes:
@@ -169,73 +167,59 @@ def open_header(environment: Environment, wanted: Header | None, ignore: Collect
     return header
 
 
-#: So many low bits of a number are in the value, the others are its key. Part of the format.
-LOW_BITS = 14
+#: So many documents have their tombstones in one value. Part of the format.
+TOMBSTONES = 1 << 14
 
 
-def encode_held(held: NDArray[np.bool_]) -> bytes:
-    """Serialise which documents of its range a run holds (bool[n]): compressed, since it mostly holds all."""
-    return zlib.compress(np.packbits(held, bitorder="little").tobytes(), 1)
+class Tombstones:
+    """Which documents were removed, of those from *start* to before *stop*: a bit each.
 
+    Raises `IndexCorrupted` if they cannot be read.
+    """
 
-def read_held(environment: Environment, transaction: lmdb.Transaction, run: Run) -> NDArray[np.bool_]:
-    """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
-    key = partition_key(run.id, HELD, 0)
-    return decode_held(transaction.get(key, b"", db=environment.databases["runs"]), run)
+    def __init__(self, transaction: lmdb.Transaction, database: Any, start: int, stop: int) -> None:
+        self._first = start // TOMBSTONES
+        self._bits = np.zeros((stop // TOMBSTONES + 1 - self._first, TOMBSTONES // 8), np.uint8)
+        #: Whether there are any.
+        self.some = False
+        with decoding("The list of removed documents"), transaction.cursor(database) as cursor:
+            found = cursor.set_range(number_key(self._first * TOMBSTONES))
+            for key, value in cursor.iternext() if found else ():
+                place = key_number(key) // TOMBSTONES - self._first
+                if place >= len(self._bits):
+                    break
+                bits, checksum = bytes(value[:-4]), _SUM.unpack(value[-4:])[0]
+                if checksum != zlib.crc32(bits, zlib.crc32(key)):
+                    raise ValueError("it does not match its checksum")
+                self._bits[place] = np.frombuffer(bits, np.uint8)
+                self.some = True
 
+    def has(self, documents: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Return which of *documents* (n) were removed: bool[n]. Raises IndexError for those beyond."""
+        if not self.some:
+            return np.zeros(len(documents), bool)
+        place = documents.astype(np.int64) - self._first * TOMBSTONES
+        found: NDArray[np.bool_] = (self._bits.ravel()[place >> 3] >> (place & 7).astype(np.uint8) & 1) > 0
+        return found
 
-def decode_held(data: bytes | memoryview, run: Run) -> NDArray[np.bool_]:
-    """Return what `encode_held` was given for *run*. Raises `IndexCorrupted`."""
-    with decoding(f"The list of documents of run {run.id}"):
-        bits = np.frombuffer(zlib.decompress(data), np.uint8)
-        held = np.unpackbits(bits, count=run.stop - run.start, bitorder="little").view(bool)
-        if len(bits) != (len(held) + 7) // 8 or np.count_nonzero(held) != run.documents:
-            raise ValueError(f"it has not {run.documents} documents")
-    held.setflags(write=False)
-    return held
+    def between(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Return which of the documents from *start* to before *stop* were removed: bool[stop - start]."""
+        first = start // TOMBSTONES
+        bits = self._bits[first - self._first : stop // TOMBSTONES + 1 - self._first]
+        removed = np.unpackbits(bits, bitorder="little").view(bool)
+        return removed[start - first * TOMBSTONES : stop - first * TOMBSTONES]
 
+    def add(self, documents: NDArray[np.int64]) -> None:
+        """Add *documents* (int64[n])."""
+        place = documents - self._first * TOMBSTONES
+        np.bitwise_or.at(self._bits.ravel(), place >> 3, np.uint8(1) << (place & 7).astype(np.uint8))
+        self.some |= len(documents) > 0
 
-def read_dead(transaction: lmdb.Transaction, database: Any, state: State) -> NDArray[np.int64]:
-    """Return the numbers of all tombstones, ascending: int64[n]. Raises `IndexCorrupted`."""
-    parts = [np.empty(0, np.int64)]
-    with decoding("The list of removed documents"):
-        with transaction.cursor(database) as cursor:
-            for key, value in cursor.iternext():
-                low = _decode_low(bytes(key), value).astype(np.int64)
-                parts.append(low + (int.from_bytes(key, "big") << LOW_BITS))
-        dead = np.concatenate(parts)
-        if len(dead) != state.dead:
-            raise ValueError(f"it has {len(dead)} and should have {state.dead}")
-    return dead
-
-
-def change_dead(
-    transaction: lmdb.Transaction, database: Any, numbers: NDArray[np.int64], *, add: bool
-) -> int:
-    """Add or delete tombstones (int64[n], ascending); returns how many more there are then."""
-    change = 0
-    high = numbers >> LOW_BITS
-    begins = np.flatnonzero(np.append(True, high[1:] != high[:-1])[: len(high)]).tolist()
-    for begin, end in pairwise([*begins, len(numbers)]):
-        key = int(high[begin]).to_bytes(3, "big")
-        low = numbers[begin:end] & ((1 << LOW_BITS) - 1)
-        data = transaction.get(key, db=database)
-        with decoding("The list of removed documents"):
-            old = np.empty(0, "<u2") if data is None else _decode_low(key, data)
-        new = (np.union1d(old, low) if add else np.setdiff1d(old, low)).astype("<u2").tobytes()
-        change += len(new) // 2 - len(old)
-        if new:
-            transaction.put(key, new + _SUM.pack(zlib.crc32(key + new)), db=database)
-        else:
-            transaction.delete(key, db=database)
-    return change
-
-
-def _decode_low(key: bytes, data: bytes | memoryview) -> NDArray[np.uint16]:
-    """Return the low bits of the numbers under *key*: uint16[n]. Raises ValueError."""
-    if len(key) != 3 or _SUM.unpack_from(data, len(data) - 4)[0] != zlib.crc32(key + bytes(data[:-4])):
-        raise ValueError("it does not match its checksum")
-    return np.frombuffer(data, "<u2", (len(data) - 4) // 2)
+    def write(self, transaction: lmdb.Transaction, database: Any, documents: NDArray[np.int64]) -> None:
+        """Write what has changed since *documents* (int64[n]) were added."""
+        for place in sorted({*(documents // TOMBSTONES).tolist()}):
+            key, bits = number_key(place * TOMBSTONES), self._bits[place - self._first].tobytes()
+            transaction.put(key, bits + _SUM.pack(zlib.crc32(bits, zlib.crc32(key))), db=database)
 
 
 #: So many documents of a run are compressed together, of those with small records so many bytes.

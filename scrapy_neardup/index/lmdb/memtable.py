@@ -194,7 +194,8 @@ class Memtable:
         for first, documents in [*self.snapshot.read("log", start, without=self._own)]:
             self.columns.append(range(first, first + len(documents.urls)), documents)
         self._own.clear()
-        self.columns.remove(self.snapshot.dead[self.snapshot.dead >= state.flushed].tolist())
+        dead = np.flatnonzero(self.snapshot.dead.between(state.flushed, state.next))
+        self.columns.remove((state.flushed + dead).tolist())
         self._state = state
 
     def file(self, document: Documents, reservation: Reservation) -> int:
@@ -230,20 +231,17 @@ class Memtable:
     @property
     def count(self) -> int:
         """How many documents are stored and not removed, but for pending ones."""
-        state, dead = self.snapshot.state, self.snapshot.dead
-        in_runs = sum(run.documents for run in state.runs) - int(dead.searchsorted(state.flushed))
+        in_runs = sum(run.documents - run.removed for run in self.snapshot.state.runs) - self.snapshot.hidden
         return in_runs + len(self.columns.filed) - len(self.pending)
 
     def discard(self, documents: Sequence[int]) -> None:
         """Remove *documents* from the columns; queue tombstones for those that are, or may be, on disk."""
         numbers = [self._aliases.get(document, document) for document in documents]
-        filed, state = np.array([number for number in numbers if number >= 0], np.int64), self.snapshot.state
-        self.removals += filed[state.known(filed, self.snapshot.held) | (filed >= state.next)].tolist()
+        self.removals += self.snapshot.hide([number for number in numbers if number >= 0])
         waiting = [number for number in numbers if self.pending.pop(number, None) is None and number < 0]
         self.columns.remove(numbers)
         if waiting:
             self.queue = deque(filed for filed in self.queue if filed.number is not None)
-        self.snapshot.hide(self.removals)
 
     def begin(self, size: int) -> tuple[Documents, set[int]]:
         """Return the group to be committed: at most *size* documents, and all removals."""

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from scrapy_neardup.index.header import Header, damaged, decoding
 from scrapy_neardup.index.protocol import Documents, Stored
-from scrapy_neardup.index.search import NO_MATCHES, Entries, Matches, is_member, look_up
+from scrapy_neardup.index.search import NO_MATCHES, Entries, Matches, look_up
 
 from . import layout
 from .directory import translated
 from .environment import Environment
-from .layout import Partition, Run, State
+from .layout import Partition, Run, State, Tombstones
 
 
 class Snapshot:
@@ -34,13 +34,12 @@ class Snapshot:
         self.commit: int | None = None
         #: Partitions that this transaction has read, by run, table and number.
         self._partitions: dict[tuple[int, int, int], Partition] = {}
-        #: Which documents of its range a run holds, by the number of the run.
-        self._held: dict[int, NDArray[np.bool_]] = {}
-        self.state = State()
+        self.state = State(next=-1)  # as of no index
         #: For each family: each run, and by how many bits its tables of that family are cut.
         self.cuts: list[list[tuple[Run, int]]] = [[] for _ in header.families]
-        #: All documents that count as removed: int64[n], ascending.
-        self.dead = np.empty(0, np.int64)
+        #: The documents that count as removed, and how many of those in runs do not yet in the state.
+        self.dead: Tombstones
+        self.hidden = 0
 
     def refresh(self) -> None:
         """Move on to the newest commit."""
@@ -59,12 +58,10 @@ class Snapshot:
         state = layout.read_state(self._environment, transaction)
         if state == self.state:
             return
-        if state.removals != self.state.removals:
-            self.dead = layout.read_dead(transaction, self._environment.databases["dead"], state)
-        self.state = state
+        database = self._environment.databases["dead"]
+        self.dead = Tombstones(transaction, database, state.oldest, state.next)
+        self.state, self.hidden = state, 0
         self.cuts = [[(run, run.cut(family)) for run in state.runs] for family in self.header.families]
-        live = {run.id for run in state.runs}
-        self._held = {run: held for run, held in self._held.items() if run in live}
 
     def leave(self) -> lmdb.Transaction | None:
         """Return the transaction, without ending it, and hold it no longer."""
@@ -78,22 +75,19 @@ class Snapshot:
         if transaction is not None:
             transaction.abort()
 
-    def hide(self, documents: Collection[int]) -> None:
-        """Count *documents* as removed, too, until the state changes."""
-        hidden = np.array(sorted({*documents}), np.int64)
-        new = hidden[~is_member(hidden, self.dead)]
-        self.dead = np.sort(np.concatenate([self.dead, new])) if len(new) else self.dead
+    def hide(self, documents: Collection[int]) -> list[int]:
+        """Count *documents* as removed until the state changes; returns those that did not, or are newer."""
+        numbers = np.array(sorted({*documents}), np.int64)
+        numbers = numbers[numbers >= self.state.oldest]
+        known = numbers[: numbers.searchsorted(self.state.next)]
+        new = known[~self.dead.has(known)]
+        self.dead.add(new)
+        self.hidden += int(new.searchsorted(self.state.flushed))
+        return [*new.tolist(), *numbers[len(known) :].tolist()]
 
     def alive(self, found: Matches) -> Matches:
         """Return those of *found* that do not count as removed."""
-        return found.take(~is_member(found.document, self.dead)) if len(self.dead) else found
-
-    def held(self, run: Run) -> NDArray[np.bool_]:
-        """Return which documents of its range *run* holds: bool[stop - start]. Raises `IndexCorrupted`."""
-        held = self._held.get(run.id)
-        if held is None:
-            held = self._held[run.id] = layout.read_held(self._environment, self._reader(), run)
-        return held
+        return found.take(~self.dead.has(found.document)) if self.dead.some else found
 
     def fetch(self, documents: NDArray[np.int64]) -> Stored:
         """Return what runs store of *documents* (int64[n]), in order; `IndexCorrupted` if one is missing."""
@@ -126,11 +120,8 @@ class Snapshot:
     def documents(self) -> Iterator[tuple[NDArray[np.int64], Stored]]:
         """Yield the numbers (int64[n]) and contents of all documents, block by block."""
         state = self.state
-        oldest = state.runs[0].start if state.runs else state.flushed
-        alive = np.concatenate([*map(self.held, state.runs), np.ones(state.next - state.flushed, bool)])
-        alive[self.dead - oldest] = False
-        for first, documents in self.blocks(oldest, state.next):
-            rows = np.flatnonzero(alive[first - oldest : first - oldest + len(documents.urls)])
+        for first, documents in self.blocks(state.oldest, state.next):
+            rows = np.flatnonzero(~self.dead.between(first, first + len(documents.urls)))
             yield rows + first, documents.take(rows)
 
     def read(
@@ -208,8 +199,9 @@ def with_key(reader: Snapshot, family: int, key: int, limit: int) -> set[int]:
         of_key = entries.documents[start : bisect_right(values, key, start, end)]
         # They ascend within a run, and from run to run. Some may be dead, or have the key several times.
         if limit:
-            of_key = of_key[: (limit + len(reader.dead)) * reader.header.families[family].keys]
-        documents.update(of_key[~is_member(of_key, reader.dead)].tolist())
+            most = limit + run.removed + reader.hidden
+            of_key = of_key[: most * reader.header.families[family].keys]
+        documents.update(of_key[~reader.dead.has(of_key)].tolist())
         if limit and len(documents) >= limit:
             return set(sorted(documents)[:limit])
     return documents

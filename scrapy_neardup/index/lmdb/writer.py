@@ -7,7 +7,6 @@ import math
 import threading
 import time
 from collections.abc import Collection, Iterator
-from functools import partial
 
 import lmdb
 import numpy as np
@@ -45,11 +44,22 @@ def append(environment: Environment, documents: Documents, removals: Collection[
             if not transaction.put(key, block, append=True, db=environment.databases["log"]):
                 raise damaged("The log has documents that its state does not know")
         if removals:
+            database = environment.databases["dead"]
+            dead = layout.Tombstones(transaction, database, state.oldest, state.next)
             # np.unique imports more of NumPy when it is first used, which takes 0.1 s.
             numbers = np.array(sorted(set(removals)), np.int64)
-            numbers = numbers[state.known(numbers, partial(layout.read_held, environment, transaction))]
-            more = layout.change_dead(transaction, environment.databases["dead"], numbers, add=True)
-            newer = newer._replace(removals=state.removals + 1, dead=state.dead + more)
+            numbers = numbers[(numbers >= state.oldest) & (numbers < state.next)]
+            numbers = numbers[~dead.has(numbers)]
+            dead.add(numbers)
+            dead.write(transaction, database, numbers)
+            # Each run begins where the one before it ends, and the log where the last one does.
+            borders = numbers.searchsorted([*(run.start for run in state.runs), state.flushed, state.next])
+            *of_runs, of_log = np.diff(borders).tolist()
+            runs = zip(state.runs, of_runs, strict=True)
+            newer = newer._replace(
+                runs=tuple(run._replace(removed=run.removed + more) for run, more in runs),
+                removed=state.removed + of_log,
+            )
         layout.write_state(environment, transaction, newer)
         return newer
 
