@@ -24,7 +24,7 @@ from scrapy_neardup.errors import IndexCorrupted, IndexMismatch
 from .tables import Family, PermutedTables
 
 #: Version of the layout on disk.
-FORMAT = 3
+FORMAT = 4
 #: No index has more tables, keys a document or bytes a record: this library has written no header with more.
 _MOST_TABLES, _MOST_KEYS, _MOST_BYTES = 1 << 12, 1 << 12, 1 << 16
 #: The errors that reading a damaged value may raise.

@@ -19,7 +19,7 @@ from scrapy_neardup.addon import Addon
 from scrapy_neardup.detector import Detector
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.extraction import load_extractor
-from scrapy_neardup.index.lmdb.directory import has_sidecar
+from scrapy_neardup.index.lmdb.directory import is_index
 from scrapy_neardup.options import OF_THE_DETECTOR
 
 from .marks import MATCH_KEY, VERDICT_KEY
@@ -64,7 +64,7 @@ def _index(options: CrawlOptions, extractor: str) -> tuple[bool, str]:
     """Open the index as a crawl does, if there is one; none is made."""
     place = options.store or options.dir
     try:
-        if isinstance(place, str) or (place and has_sidecar(place)):
+        if isinstance(place, str) or (place and is_index(place)):
             shape = {name: getattr(options, name) for name in OF_THE_DETECTOR}
             Detector.open(place, extractor=extractor, **shape).close()
         elif place:

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -254,7 +255,8 @@ def spoil(path: Path, how: str) -> None:
     elif how == "newer":
         with opened(path) as (environment, header):
             newer = replace(header, format=header.format + 1).to_json()
-            environment.write(lambda t: t.put(b"header", newer, db=environment.databases["meta"]))
+            sealed = b"%08x" % zlib.crc32(newer) + newer
+            environment.write(lambda t: t.put(b"header", sealed, db=environment.databases["meta"]))
     else:
         garbage = random.Random(1).randbytes(20_000)
         data.write_bytes({"empty": b"", "garbage": garbage, "truncated": data.read_bytes()[:-4096]}[how])

@@ -28,7 +28,7 @@ from scrapy_neardup.extraction.task import extract
 from scrapy_neardup.fingerprint.schemes import SCHEMES, load_scheme
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.header import Header
-from scrapy_neardup.index.lmdb.directory import check_data_file, has_sidecar, is_unfinished
+from scrapy_neardup.index.lmdb.directory import check_data_file
 from scrapy_neardup.index.lmdb.layout import decode_block, decode_partition, decode_state
 from scrapy_neardup.index.redis.layout import EQUAL_BYTES, NEAR_BYTES, Generation, Layout, Place, compared
 from scrapy_neardup.index.redis.opening import read_header
@@ -298,15 +298,7 @@ def partition(data: bytes, folder: Path) -> Any:
 def data_file(data: bytes, folder: Path) -> Any:
     """Look at an LMDB file before LMDB sees it, which maps it and would be ended by the system."""
     (folder / "data.mdb").write_bytes(data)
-    unfinished = is_unfinished(folder)
     check_data_file(folder / "data.mdb")
-    return unfinished
-
-
-@_reader("note", 1400)
-def note(data: bytes, folder: Path) -> Any:
-    (folder / "index.json").write_bytes(data)
-    return has_sidecar(folder)
 
 
 @_reader("redis_header", 1600)

@@ -100,7 +100,6 @@ def _of_indexes() -> Iterator[tuple[str, bytes]]:
     yield "logged", encode_block(few.stored, b"", few.keys)
     keys = np.sort(np.arange(40, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(4))
     yield "partition", encode_partition(Entries(keys, np.arange(40, dtype=np.uint32)), 4, b"")
-    yield "note", json.dumps({"uuid": "u", "documents": 40}).encode()
     with tempfile.TemporaryDirectory() as folder:
         with lmdb.open(folder, max_dbs=2, lib_version=0) as environment:
             for number in range(3):

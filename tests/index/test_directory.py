@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
 import sys
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import lmdb
@@ -18,8 +18,9 @@ import pytest
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import directory
-from scrapy_neardup.index.lmdb.directory import DATA, SIDECAR, check_data_file, has_sidecar, require_index
+from scrapy_neardup.index.lmdb.directory import DATA, check_data_file, require_index
 from scrapy_neardup.index.lmdb.environment import Environment
+from scrapy_neardup.index.lmdb.layout import create
 from torture.children import Child
 
 from .flaky import Flaky
@@ -37,34 +38,30 @@ def path(tmp_path: Path) -> Path:
     return where
 
 
-def test_a_new_index_is_on_disk_before_its_note(tmp_path: Path, flaky: Flaky) -> None:
-    """Else a power cut could leave a note beside a file without a header, which is refused as truncated."""
+def test_a_new_data_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path, flaky: Flaky) -> None:
+    (tmp_path / "data.mdb.new").write_bytes(b"x")  # of a process that was killed
     calls: list[tuple[str, bool]] = []
-    flaky.hook = lambda call: calls.append((call, (tmp_path / "index.json").exists()))
+    flaky.hook = lambda call: calls.append((call, (tmp_path / DATA).exists()))
     LmdbIndex(tmp_path, HEADER).close()
     flaky.hook = None
-    assert ("sync", False) in calls
-    assert calls.index(("sync", False)) > calls.index(("commit", False))
+    assert [there for call, there in calls if call in ("open", "commit")][:4] == [False, False, False, True]
+    assert not (tmp_path / "data.mdb.new").exists()
 
 
 @pytest.mark.parametrize("emptied", [False, True], ids=["missing", "empty"])
-def test_a_lost_data_file_is_no_new_index(path: Path, emptied: bool) -> None:
-    (path / "data.mdb").unlink()
+def test_a_lost_data_file(path: Path, emptied: bool) -> None:
+    """One that is empty is damaged. One that is missing is made anew for a crawl, and missed by commands."""
+    (path / DATA).unlink()
     if emptied:
-        (path / "data.mdb").touch()
-    # The last time, the file is what LMDB made of it before.
-    for use in (require_index, *[lambda path: LmdbIndex(path, HEADER)] * 2):
-        with pytest.raises(IndexCorrupted, match=r"should hold an index.*NEARDUP_RESET"):
-            use(path)
-    with closing(LmdbIndex(path, HEADER, reset=True)) as index:
+        (path / DATA).touch()
+    with pytest.raises(IndexCorrupted, match=r"should hold an index.*NEARDUP_RESET"):
+        LmdbIndex(path, HEADER if emptied else None)
+    with closing(LmdbIndex(path, HEADER, reset=emptied)) as index:
         assert index.gauges()["documents"] == 0
 
 
-@pytest.mark.parametrize("note", [True, False])
-def test_garbage(path: Path, note: bool) -> None:
+def test_garbage(path: Path) -> None:
     whole = (path / DATA).read_bytes()
-    if not note:
-        (path / SIDECAR).unlink()
     for garbage in (
         *(b"not mine", b"\1" + bytes(8191), np.random.default_rng(1).bytes(len(whole))),
         *(bytes(len(whole)), b"SQLite format 3\0" * 512, whole[: len(whole) // 8192 * 4096]),
@@ -100,11 +97,9 @@ def test_numbers_of_commits_that_cannot_be(path: Path) -> None:
 
 def test_garbage_beside_the_data_file_does_no_harm(path: Path) -> None:
     (path / "lock.mdb").write_bytes(b"x" * 8192)
-    (path / "index.json").write_bytes(b"{")
     (path / "notes.txt").write_text("mine")
     with closing(LmdbIndex(path, HEADER)) as index:
         assert index.gauges()["documents"] == 500
-    assert json.loads((path / "index.json").read_text())["uuid"]
 
 
 def test_a_file_in_the_way(tmp_path: Path) -> None:
@@ -158,23 +153,6 @@ def test_reset_while_another_process_uses_it_is_refused(path: Path) -> None:
         assert index.gauges()["documents"] == 0
 
 
-@pytest.mark.parametrize(
-    ("note", "expected"),
-    [
-        (json.dumps({"uuid": "x"}), True),
-        (json.dumps({"uuid": "x", "documents": 1}), True),  # as once
-        (json.dumps({"uuid": "x", "long": "x" * 5000}), False),
-        (json.dumps(["uuid", "documents"]), False),
-        ("{", False),
-        ("[" * 4000, False),
-        ("", False),
-    ],
-)
-def test_a_note_is_an_object_with_its_names(note: str, expected: bool, tmp_path: Path) -> None:
-    (tmp_path / SIDECAR).write_text(note)
-    assert has_sidecar(tmp_path) == expected
-
-
 def test_the_file_of_another_program_is_no_index_and_stays_what_it_is(tmp_path: Path) -> None:
     with (
         lmdb.open(str(tmp_path), max_dbs=2) as environment,
@@ -182,9 +160,10 @@ def test_the_file_of_another_program_is_no_index_and_stays_what_it_is(tmp_path: 
     ):
         write.put(b"header", b"[]")
     before = (tmp_path / DATA).read_bytes()
-    assert not has_sidecar(tmp_path)
     with pytest.raises(IndexUnavailable, match="There is no index"):
         require_index(tmp_path)
+    with pytest.raises(IndexCorrupted, match="damaged"):
+        LmdbIndex(tmp_path, HEADER)
     assert (tmp_path / DATA).read_bytes() == before
 
 
@@ -199,7 +178,7 @@ def test_a_file_whose_last_pages_were_never_written_gets_its_length(
         truncate(path, size)
 
     monkeypatch.setattr(os, "truncate", note)
-    with closing(Environment(tmp_path)) as environment:
+    with closing(Environment(tmp_path, create=partial(create, HEADER))) as environment:
         database = environment.databases["log"]
         environment.write(
             lambda transaction: (
@@ -221,6 +200,7 @@ def test_others_that_open_or_close_it_at_the_same_moment_are_waited_for(tmp_path
         if call == "open" and tries[0] <= 51:
             raise lmdb.InvalidParameterError("Invalid argument")
 
+    LmdbIndex(tmp_path, HEADER).close()
     flaky.hook = busy
     with pytest.raises(IndexUnavailable, match=r"cannot be opened \(Invalid argument\)"):
         LmdbIndex(tmp_path, HEADER)

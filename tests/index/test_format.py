@@ -140,7 +140,7 @@ def test_the_header_and_the_state(file: dict[str, dict[bytes, bytes]]) -> None:
     meta = file["meta"]
     assert {*meta} == {b"header", b"state"}
     header = read_json(meta[b"header"])
-    assert header["format"] == 3
+    assert header["format"] == 4
     assert {"families", "record", "parameters", "seed", "uuid", "created"} < header.keys()
     assert header["record"] == [["time", "<u4"], ["tag", "<u8"]]
     assert [family["keys"] for family in header["families"]] == [1, 1]

@@ -10,7 +10,7 @@ import resource
 import tempfile
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing, nullcontext, suppress
+from contextlib import ExitStack, closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import groupby
@@ -25,7 +25,7 @@ import numpy as np
 
 from scrapy_neardup.errors import IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
-from scrapy_neardup.index.lmdb import commands, environment
+from scrapy_neardup.index.lmdb import commands, environment, layout
 from scrapy_neardup.index.protocol import Filing
 from tests.index.conformance import HEADER, LOOKUPS, documents, urls_of
 from tests.index.redis_server import running, server_program
@@ -310,10 +310,9 @@ def on_disk(seed: int, folder: Path) -> list[int]:
     tuning = replace(TUNING, group_seconds=(0.1, 1.0, 10.0)[seed % 3], closing_seconds=9.0)  # for a retry
     race = Race(seed, lambda: LmdbIndex(Path(path), HEADER, tuning=tuning))
     race.loses = seed % 4 == 1
-    with (
-        tempfile.TemporaryDirectory(dir=folder) as path,
-        lmdb.open(path, map_size=1 << 26, max_dbs=5, sync=False, lib_version=0) as real,
-    ):
+    with tempfile.TemporaryDirectory(dir=folder) as path, ExitStack() as opened:
+        layout.create(HEADER, Path(path))
+        real = opened.enter_context(lmdb.open(path, map_size=1 << 26, max_dbs=5, sync=False, lib_version=0))
         shared = SharedFile(real, race.scheduler, lambda: race.loses and race.dice.random() < FAILS)
         # Mocks, as `return_value` makes, take more time than a step of the race.
         last_commit = mock.patch.object(environment, "last_commit", lambda *_: shared.last_commit)  # noqa: PT008

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from scrapy_neardup.audit.model import Input
 from scrapy_neardup.audit.store import FILE
 from scrapy_neardup.extraction.decoding import is_binary
-from scrapy_neardup.index.lmdb.directory import has_sidecar, renamed
+from scrapy_neardup.index.lmdb.directory import is_index, renamed
 from scrapy_neardup.matching.sites import is_domain
 
 from .feeds import batches_of, open_table, read_json, read_json_lines, read_parquet
@@ -134,7 +134,7 @@ def _kind(path: Path) -> str:
     try:
         if path.is_dir():
             os.listdir(path)  # noqa: PTH208
-            if has_sidecar(path):
+            if is_index(path):
                 raise SourceUnavailable(f"{path} is an index, which has no pages: name what was crawled.")
             if (path / FILE).is_file():
                 raise SourceUnavailable(f"{path} has the results of an audit: name what that has read.")

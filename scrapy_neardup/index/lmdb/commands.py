@@ -19,14 +19,22 @@ from scrapy_neardup.index import Header
 from scrapy_neardup.index.header import damaged
 
 from .compaction import Item, maintain, write
-from .directory import DATA, LOCK, USERS, corrupted, file_lock, renamed, require_index, shared_use, translated
+from .directory import (
+    DATA,
+    LOCK,
+    NEW,
+    USERS,
+    check_data_file,
+    file_lock,
+    renamed,
+    require_index,
+    shared_use,
+    translated,
+)
 from .environment import Environment
 from .index import LmdbIndex
 from .layout import Run, encode_block, number_key, read_header
 from .snapshot import Snapshot, reading
-
-#: The name of the file that `compact` writes. One that is still there was left by a process that died.
-NEW = f"{DATA}.new"
 
 
 @contextlib.contextmanager
@@ -41,11 +49,7 @@ def opened(path: Path) -> Iterator[tuple[Environment, Header]]:
 def _environment_of(path: Path) -> Iterator[tuple[Environment, Header]]:
     """Open the environment of the index in *path*; the caller has seen to it that it may be used."""
     with contextlib.closing(Environment(path)) as environment:
-        with environment.read() as transaction:
-            header = read_header(environment, transaction)
-        if header is None:
-            raise corrupted(path / DATA, "it has no header")
-        yield environment, header
+        yield environment, read_header(environment)
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -150,6 +154,7 @@ def compact(path: Path) -> tuple[int, int]:
     with file_lock(path / USERS, wait=False) as held:
         if not held:
             raise IndexUnavailable(f"The index in {path} is in use: stop what uses it first.")
+        check_data_file(data)
         before = data.stat().st_size
         with translated(path, "compacted"):
             with renamed(path / NEW, data, sync=True) as new:

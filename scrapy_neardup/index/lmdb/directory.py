@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import json
 import mmap
 import os
 import struct
@@ -16,19 +15,18 @@ from typing import IO, Any
 import lmdb
 
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable, NearDupError
-from scrapy_neardup.index.header import UNREADABLE
 
 DATA, LOCK, USERS, MERGE = "data.mdb", "lock.mdb", "users.lock", "merge.lock"
-#: The note that is beside the file once something was written, and how many bytes it has at most.
-SIDECAR, _NOTE_BYTES = "index.json", 1 << 12
+#: A data file that is being made. One that is still there was left by a process that died.
+NEW = f"{DATA}.new"
 
 #: The folder of a Scrapy project in which a relative NEARDUP_DIR is.
 PROJECT = ".scrapy"
 #: The errors that LMDB raises for a file whose pages contradict each other.
 DAMAGED = (
     lmdb.BadChecksumError, lmdb.BadDbiError, lmdb.BadValsizeError, lmdb.CorruptedError, lmdb.CursorFullError,
-    lmdb.IncompatibleError, lmdb.InvalidError, lmdb.PageFullError, lmdb.PageNotFoundError,
-    lmdb.VersionMismatchError,
+    lmdb.IncompatibleError, lmdb.InvalidError, lmdb.NotFoundError, lmdb.PageFullError,
+    lmdb.PageNotFoundError, lmdb.VersionMismatchError,
 )  # fmt: skip
 #: What can be done about errors, by their type or code.
 _REMEDIES: dict[str, set[object]] = {
@@ -112,7 +110,7 @@ def check_data_file(data: Path) -> None:
                 head = file.read(META_BYTES)
                 problem = _problem(head, os.fstat(file.fileno()).st_size)
         except FileNotFoundError:
-            return
+            raise corrupted(data, "it is missing and should hold an index") from None
         if problem is None:
             return
         if head == before:
@@ -141,10 +139,8 @@ def _problem(head: bytes, size: int) -> str | None:
 
     It begins with two meta pages, written by turns, that of an even number first. A new file has twice 0.
     """
-    if not size:
-        return None
     if len(head) < _META_END:
-        return "it is too short to be an index"
+        return "it is too short and should hold an index"
     if head[16:24] != _MAGIC:
         return "it is not an LMDB 0.9 file"
     (page,) = struct.unpack_from("=I", head, 40)
@@ -156,17 +152,6 @@ def _problem(head: bytes, size: int) -> str | None:
         return "its two meta pages are not those of the last two commits"
     needed = (metas[second > first][0] + 1) * page
     return f"it has {size} bytes and should have {needed}" if size < needed else None
-
-
-def is_unfinished(path: Path) -> bool:
-    """Return whether LMDB has begun the data file in *path* (two meta pages), and nothing was written."""
-    try:
-        with (path / DATA).open("rb") as file:
-            head = file.read(2 * mmap.PAGESIZE + 1)
-    except FileNotFoundError:
-        return False
-    begun = 0 < len(head) <= 2 * mmap.PAGESIZE and (head[16:24] == _MAGIC or not any(head))
-    return begun and not (path / SIDECAR).exists()
 
 
 #: LMDB needs file locks and memory maps, which these file systems do not provide reliably.
@@ -203,33 +188,19 @@ def file_system(path: Path) -> str:
     return kind
 
 
-def has_sidecar(path: Path) -> bool:
-    """Whether *path* has the note of an index: a file of LMDB may be another program's. Raises OSError."""
-    try:
-        with (path / SIDECAR).open("rb") as file:
-            note = json.loads(file.read(_NOTE_BYTES))
-        return isinstance(note, dict) and "uuid" in note
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, *UNREADABLE):
-        return False
+def is_index(path: Path) -> bool:
+    """Whether there is an index in *path*: a file of LMDB may be another program's. Raises OSError."""
+    return (path / USERS).is_file()
 
 
 def require_index(path: Path) -> None:
-    """Raise `IndexUnavailable` or `IndexCorrupted` unless there is an index in *path*. Nothing is created."""
+    """Raise `IndexUnavailable` unless there is an index in *path*. Nothing is created."""
     with translated(path, "read"):
-        known = has_sidecar(path)
-        size = (path / DATA).stat().st_size if (path / DATA).is_file() else 0
+        known = is_index(path)
     if not known:
         there = path.parent / PROJECT / path.name
         remedy = f"name {there}" if (there / DATA).is_file() else "name the directory of an index"
         raise IndexUnavailable(f"There is no index in {path}: {remedy}.")
-    if not size:
-        raise corrupted(path / DATA, "it is missing or empty and should hold an index")
-
-
-def write_sidecar(path: Path, uuid: str) -> None:
-    """Write the note that there is an index: LMDB takes an empty file for a new one. Raises OSError."""
-    with renamed(path / f"{SIDECAR}.{os.getpid()}", path / SIDECAR) as part:
-        part.write_text(json.dumps({"uuid": uuid}) + "\n")
 
 
 @contextlib.contextmanager
@@ -238,6 +209,7 @@ def renamed(part: Path, path: Path, *, sync: bool = False, new: bool = False) ->
 
     Raises OSError; FileExistsError if *path* is to be *new*, and is not.
     """
+    part.unlink(missing_ok=True)
     try:
         yield part
         if sync:
@@ -258,14 +230,13 @@ def renamed(part: Path, path: Path, *, sync: bool = False, new: bool = False) ->
 def shared_use(path: Path, *, reset: bool) -> Iterator[None]:
     """Count as a user of the index in *path* for a while. With *reset*, delete the index first.
 
-    A data file that was never finished is deleted, too. Raises `IndexUnavailable` also if it has other users.
+    Raises `IndexUnavailable` also if it has other users.
     """
     check_directory(path)
     with (path / USERS).open("ab") as file:
         alone = _lock(file)
-        if alone and (reset or is_unfinished(path)):
-            # The note goes first: alone it would say, after a kill in between, that the index was lost.
-            for name in (SIDECAR, DATA, LOCK):
+        if alone and reset:
+            for name in (DATA, LOCK):
                 (path / name).unlink(missing_ok=True)
         elif reset:
             raise IndexUnavailable(

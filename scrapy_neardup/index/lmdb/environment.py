@@ -19,7 +19,17 @@ import lmdb
 
 from scrapy_neardup.errors import IndexUnavailable
 
-from .directory import DATA, LOCK, check_data_file, check_directory, last_commit, reserve, translated
+from .directory import (
+    DATA,
+    LOCK,
+    MERGE,
+    check_data_file,
+    check_directory,
+    file_lock,
+    last_commit,
+    reserve,
+    translated,
+)
 
 Result = TypeVar("Result")
 
@@ -87,11 +97,14 @@ DEFAULT = Tuning()
 class Environment:
     """The open LMDB environment of the index in directory *path*, or of a scratch index if that is None.
 
-    Raises `IndexUnavailable` or `IndexCorrupted`. Any thread may call the methods. Locks are taken in this
-    order: `compaction_lock`, `lock`, then the one of a write transaction.
+    *create* makes its data file if there is none. Raises `IndexUnavailable` or `IndexCorrupted`. Any thread
+    may call the methods. Locks are taken in this order: `compaction_lock`, `lock`, then the one of a write
+    transaction.
     """
 
-    def __init__(self, path: Path | None, tuning: Tuning = DEFAULT) -> None:
+    def __init__(
+        self, path: Path | None, tuning: Tuning = DEFAULT, create: Callable[[Path], None] | None = None
+    ) -> None:
         self.scratch = path is None
         self.tuning = tuning
         self.path = Path(tempfile.mkdtemp(prefix="neardup-")) if path is None else path
@@ -109,7 +122,11 @@ class Environment:
             with translated(self.path, "opened"):
                 if path is not None:
                     check_directory(path)
-                    check_data_file(path / DATA)
+                if create is not None:
+                    with file_lock(self.path / MERGE, wait=True):  # nobody else makes one meanwhile
+                        if not self._data.exists():
+                            create(self.path)
+                check_data_file(self._data)
                 reserve(self.path / LOCK, (MAX_READERS + 2) * 64)
                 self._open()
         finally:
@@ -190,7 +207,9 @@ class Environment:
             self.env.reader_check()
             self._page = self.env.stat()["psize"]
             #: The databases of the index by their names.
-            self.databases: dict[str, Any] = {name: self.env.open_db(name.encode()) for name in DATABASES}
+            self.databases: dict[str, Any] = {
+                name: self.env.open_db(name.encode(), create=False) for name in DATABASES
+            }
             #: Returns the number of the last commit by any process.
             self.last_commit = last_commit(self._data, self._page)
         except BaseException:

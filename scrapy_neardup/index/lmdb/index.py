@@ -22,7 +22,7 @@ from scrapy_neardup.index.tables import NO_KEY
 
 from .directory import require_index, shared_use, translated
 from .environment import DEFAULT, Environment, Tuning
-from .layout import open_header
+from .layout import create, read_header
 from .memtable import Filed, Memtable
 from .snapshot import reading, search_near, search_one, with_key
 from .writer import Writer, append
@@ -59,9 +59,11 @@ class LmdbIndex:
         with translated(where, "opened"), contextlib.ExitStack() as undo:
             if path is not None:
                 undo.enter_context(shared_use(path, reset=reset))
-            self._environment = Environment(path, tuning)
+            self._environment = Environment(path, tuning, None if wanted is None else partial(create, wanted))
             undo.callback(self._environment.close)
-            self.header = open_header(self._environment, wanted, ignore)
+            self.header = read_header(self._environment)
+            if wanted is not None:
+                self.header.require(wanted, str(path), ignore)
             self._memtable = Memtable(self._environment, self.header)
             self._undo = undo.pop_all()
         #: Held by whatever has to see or change several things at once.

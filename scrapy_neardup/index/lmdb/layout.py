@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import zlib
-from collections.abc import Collection
 from functools import lru_cache
 from itertools import accumulate, groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import lmdb
@@ -19,8 +20,8 @@ from scrapy_neardup.index.protocol import Documents, Stored
 from scrapy_neardup.index.search import Entries
 from scrapy_neardup.index.tables import Family
 
-from .directory import DATA, corrupted, has_sidecar, write_sidecar
-from .environment import Environment
+from .directory import DATA, NEW, renamed
+from .environment import DATABASES, Environment
 
 #: The numbers of documents, and the number after the last one, have 32 bits.
 MAX_DOCUMENTS = (1 << 32) - 1
@@ -126,45 +127,27 @@ def write_state(environment: Environment, transaction: lmdb.Transaction, state: 
     transaction.put(b"state", encode_state(state), db=environment.databases["meta"])
 
 
-def read_header(environment: Environment, transaction: lmdb.Transaction) -> Header | None:
-    """Return the header, None if there is none yet. Raises `IndexCorrupted` or `IndexMismatch`."""
-    data = transaction.get(b"header", db=environment.databases["meta"])
-    if data is None:
-        return None
-    data = bytes(data)
-    if data[:1] == b"{":  # as up to format 2, which is refused
-        Header.from_json(data)
+def read_header(environment: Environment) -> Header:
+    """Return the header. Raises `IndexCorrupted` or `IndexMismatch`."""
+    with environment.read() as transaction:
+        data = bytes(transaction.get(b"header", b"", db=environment.databases["meta"]))
     with decoding(f"The header of the index in {environment.path}"):
         data = _opened(data)
     return Header.from_json(data)
 
 
-def open_header(environment: Environment, wanted: Header | None, ignore: Collection[str]) -> Header:
-    """Return the header of the index; a new one gets the header *wanted* first. Raises as `open_index`."""
-
-    def work(transaction: lmdb.Transaction) -> Header:
-        stored = read_header(environment, transaction)
-        if stored is not None:
-            return stored
-        if known or wanted is None:
-            raise corrupted(environment.path / DATA, "it is empty and should hold an index")
-        transaction.put(b"header", _sealed(wanted.to_json()), db=environment.databases["meta"])
-        write_state(environment, transaction, State())
-        return wanted
-
-    known = not environment.scratch and has_sidecar(environment.path)
-    with environment.read() as transaction:
-        header = read_header(environment, transaction)
-    if header is None:
-        header = environment.write(work)
-        if not environment.scratch:
-            # Without this a power cut may leave the note beside a file without a header, as damage does.
-            environment.env.sync(True)
-    if not known and not environment.scratch:
-        write_sidecar(environment.path, header.uuid)
-    if wanted is not None:
-        header.require(wanted, str(environment.path), ignore)
-    return header
+def create(header: Header, path: Path) -> None:
+    """Make the data file of a new index in *path*: it is there as a whole, and on disk, or not at all."""
+    with (
+        renamed(path / NEW, path / DATA, sync=True) as new,
+        lmdb.open(
+            os.fsencode(new), subdir=False, lock=False, sync=False, max_dbs=len(DATABASES), lib_version=0
+        ) as made,
+    ):
+        databases = {name: made.open_db(name.encode()) for name in DATABASES}
+        with made.begin(write=True, db=databases["meta"]) as transaction:
+            transaction.put(b"header", _sealed(header.to_json()))
+            transaction.put(b"state", encode_state(State()))
 
 
 #: So many documents have their tombstones in one value. Part of the format.
