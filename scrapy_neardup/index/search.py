@@ -67,15 +67,6 @@ def merge_entries(parts: Sequence[Entries]) -> Entries:
     return Entries(keys[order], np.concatenate([part.documents for part in parts])[order])
 
 
-def is_member(values: NDArray[np.integer], among: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of *values* (n) are in *among* (int64[m], ascending): bool[n]."""
-    if not len(among):
-        return np.zeros(len(values), dtype=bool)
-    place = np.minimum(np.searchsorted(among, values), len(among) - 1)
-    found: NDArray[np.bool_] = among[place] == values
-    return found
-
-
 def look_up(
     entries: Entries,
     keys: NDArray[np.uint64],

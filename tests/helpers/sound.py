@@ -93,8 +93,8 @@ def _of_indexes() -> Iterator[tuple[str, bytes]]:
     yield "redis_document", Layout(header, [b"p:"]).pack(one)
     yield "redis_bucket", bytes(range(132))
     yield "redis_generations", b"7:0 70000:4"
-    runs = (Run(0, 0, 20, 20, 2), Run(1, 20, 40, 19, 0))
-    yield "state", encode_state(State(40, 20, runs, 2, 1))
+    runs = (Run(0, 0, 20, 20, 2, 9), Run(1, 20, 40, 19, 0, 9))
+    yield "state", encode_state(State(40, 20, runs, 1))
     yield "block", encode_block(documents.stored, b"")
     few = documents.take(slice(0, 3))
     yield "logged", encode_block(few.stored, b"", few.keys)

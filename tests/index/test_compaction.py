@@ -29,7 +29,7 @@ def runs(sizes: list[int]) -> list[Run]:
     """Return runs of these *sizes*, the oldest first."""
     starts = [sum(sizes[:place]) for place in range(len(sizes))]
     return [
-        Run(n, start, start + size, size, 0)
+        Run(n, start, start + size, size, 0, 0)
         for n, (start, size) in enumerate(zip(starts, sizes, strict=True))
     ]
 

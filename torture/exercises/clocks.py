@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DAY = 86_400.0
 WINDOW = 30 * DAY
-TUNING = replace(SMALL, group_seconds=0.01, expiry_seconds=0.0)
+TUNING = replace(SMALL, group_seconds=0.01)
 STEPS = 60
 
 

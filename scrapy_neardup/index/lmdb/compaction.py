@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 
 import lmdb
 import numpy as np
@@ -51,15 +51,17 @@ def maintain(
         reader = stack.enter_context(reading(environment, header))
         yield from _sweep(environment, reader)
         before = reader.state
+        # What is unfinished has been swept away, so its numbers are free again.
+        ids = count(1 + max((run.id for run in before.runs), default=-1))
         if _log_is_long(reader) or (whole and reader.state.next > reader.state.flushed):
-            yield from _flush(environment, reader)
+            yield from _flush(environment, reader, ids)
         if expires:
             yield from _expire(environment, reader, expires)
         runs = reader.state.runs if whole else ()
         if len(runs) > 1 or any(run.removed for run in runs):
-            yield from _merge(environment, reader, runs)
+            yield from _merge(environment, reader, runs, ids)
         while due := () if whole else due_for_merge(reader.state.runs):
-            yield from _merge(environment, reader, due)
+            yield from _merge(environment, reader, due, ids)
         if reader.state is not before:
             yield from _sweep(environment, reader)
 
@@ -81,51 +83,46 @@ def _log_is_long(reader: Snapshot) -> bool:
     return reader.state.next - reader.state.flushed >= reader.tuning.flush_documents
 
 
-def is_due(reader: Snapshot) -> bool:
-    """Return whether the log is to be flushed, or runs are to be merged."""
-    return _log_is_long(reader) or bool(due_for_merge(reader.state.runs))
+def is_due(reader: Snapshot, expires: int) -> bool:
+    """Return whether the log is to be flushed, runs are to be merged, or one has expired."""
+    runs = reader.state.runs
+    return _log_is_long(reader) or bool(due_for_merge(runs)) or (bool(runs) and runs[0].newest < expires)
 
 
-def _flush(environment: Environment, reader: Snapshot) -> Iterator[None]:
+def _flush(environment: Environment, reader: Snapshot, ids: Iterator[int]) -> Iterator[None]:
     """Flush the log: make a run of all its documents."""
     state = reader.state
     documents = Documents.concatenate([documents for _, documents in reader.whole_log()])
     held = ~reader.dead.between(state.flushed, state.next)
-    run = _new_run(environment, state.flushed, state.next, int(held.sum()))
+    timed = "time" in (documents.records.dtype.names or ())
+    newest = int(documents.records["time"].max()) if timed else layout.NEVER
+    run = _new_run(environment, ids, state.flushed, held, newest)
     yield from write(environment, _blocks(environment, state.flushed, documents))
     yield from write(environment, _partitions(run, held, _sorted(reader.header, run.start, documents.keys)))
     _replace_runs(environment, (), run)
     reader.refresh()
 
 
-def _merge(environment: Environment, reader: Snapshot, runs: Sequence[Run]) -> Iterator[None]:
+def _merge(
+    environment: Environment, reader: Snapshot, runs: Sequence[Run], ids: Iterator[int]
+) -> Iterator[None]:
     """Make one run of several neighbouring *runs*, without the documents that have a tombstone."""
-    start, stop = runs[0].start, runs[-1].stop
     # This says once what the new run leaves out, because the reader moves on and sees later tombstones.
-    held = ~reader.dead.between(start, stop)
-    merged = _new_run(environment, start, stop, int(held.sum()))
+    held = ~reader.dead.between(runs[0].start, runs[-1].stop)
+    merged = _new_run(environment, ids, runs[0].start, held, max(run.newest for run in runs))
     for _ in write(environment, _partitions(merged, held, _merged(reader, runs))):
         reader.refresh()  # an older view keeps LMDB from using again what others free
         yield
         if _log_is_long(reader):  # what is in the log is in the memory of each process
-            yield from _flush(environment, reader)
+            yield from _flush(environment, reader, ids)
     _replace_runs(environment, runs, merged)
     reader.refresh()
 
 
 def _expire(environment: Environment, reader: Snapshot, expires: int) -> Iterator[None]:
     """Drop the oldest runs as long as all their documents are older than *expires*."""
-    if "time" not in (reader.header.dtype.names or ()):
-        return
-    for run in reader.state.runs:
-        # Documents mostly come in the order of time, so the last one mostly answers for all.
-        if reader.fetch(np.array([run.stop - 1])).records["time"][0] >= expires:
-            return
-        for _, stored in reader.blocks(run.start, run.stop):
-            if stored.records["time"].max() >= expires:
-                return
-            yield
-        _replace_runs(environment, (run,), None)
+    while reader.state.runs and reader.state.runs[0].newest < expires:
+        _replace_runs(environment, reader.state.runs[:1], None)
         reader.refresh()
         yield
 
@@ -164,17 +161,14 @@ def write(environment: Environment, items: Iterable[Item]) -> Iterator[None]:
         yield
 
 
-def _new_run(environment: Environment, start: int, stop: int, documents: int) -> Run:
-    """Take the next number for a run of so many *documents* from *start* to before *stop*; commits."""
-
-    def work(transaction: lmdb.Transaction) -> Run:
-        state = layout.read_state(environment, transaction)
-        layout.write_state(environment, transaction, state._replace(next_run=state.next_run + 1))
-        return Run(state.next_run, start, stop, documents, bits)
-
+def _new_run(
+    environment: Environment, ids: Iterator[int], start: int, held: NDArray[np.bool_], newest: int
+) -> Run:
+    """Return the run of those documents from *start* on that are *held*: bool[n]."""
+    documents = int(held.sum())
     parts = documents // environment.tuning.partition_entries
     bits = min(layout.MAX_PARTITION_BITS, parts.bit_length())
-    return environment.write(work)
+    return Run(next(ids), start, start + len(held), documents, bits, newest)
 
 
 def _blocks(environment: Environment, first: int, documents: Documents) -> Iterator[Item]:

@@ -75,8 +75,6 @@ class Tuning:
     #: Documents in a block of a run, and entries in a partition, about: 384 KB fit in among freed pages.
     block_documents: int = 1 << 11
     partition_entries: int = 1 << 15
-    #: With a window, the writer looks so often for runs that have expired.
-    expiry_seconds: float = 3600.0
     #: Address space for the file, which it cannot outgrow: what the system allows, no less than the second.
     map_bytes: int = 1 << 40
     min_map_bytes: int = 1 << 26

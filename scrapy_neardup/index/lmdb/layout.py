@@ -25,6 +25,8 @@ from .environment import DATABASES, Environment
 
 #: The numbers of documents, and the number after the last one, have 32 bits.
 MAX_DOCUMENTS = (1 << 32) - 1
+#: Later than the time of any document, of 32 bits.
+NEVER = 1 << 32
 #: No table is cut into more than 2 to the power of so many partitions. Part of the format.
 MAX_PARTITION_BITS = 16
 
@@ -59,6 +61,8 @@ class Run(NamedTuple):
     documents: int
     #: By how many leading bits of the key a table of a family with one key a document is cut into partitions.
     bits: int
+    #: No ``time`` of its documents is later; `NEVER` if they have none.
+    newest: int
     #: How many documents that it holds were removed since.
     removed: int = 0
 
@@ -77,8 +81,6 @@ class State(NamedTuple):
     flushed: int = 0
     #: The run of the oldest documents comes first. Each begins where the one before it ends.
     runs: tuple[Run, ...] = ()
-    #: The number that the next run gets.
-    next_run: int = 0
     #: How many documents of the log were removed.
     removed: int = 0
 

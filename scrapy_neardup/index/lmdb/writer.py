@@ -107,8 +107,6 @@ class Writer:
             f"{where} written; the crawl goes on, fingerprints are kept in memory and tried again"
         )
         self._upkeep = Retry(f"{where} maintained; the crawl goes on, searches become slower")
-        #: The time from which on to look for expired runs again.
-        self._expire_at = clock.LONG_AGO
         #: The steps that are left of the maintenance under way; None if there is none.
         self._steps: Iterator[None] | None = None
         self.counts = {"commits": 0, "commit_errors": 0, "forgotten": 0}
@@ -221,11 +219,15 @@ class Writer:
             memtable.look()
             self._wake.notify_all()
 
+    @property
+    def _expires(self) -> int:
+        """The time before which documents are too old, in seconds since 1970; 0: none are."""
+        return int(clock.now() - self._window) if self._window else 0
+
     def maintenance(self, *, wait: bool = False, whole: bool = False) -> Iterator[None]:
         """Flush, expire and merge what is due, yielding after every short transaction; see `maintain`."""
-        expires = int(clock.now() - self._window) if self._window else 0
         header = self._memtable.snapshot.header
-        yield from maintain(self._environment, header, expires, wait=wait, whole=whole)
+        yield from maintain(self._environment, header, self._expires, wait=wait, whole=whole)
         with self._environment.lock:
             self._memtable.look()
 
@@ -251,14 +253,9 @@ class Writer:
             self._environment.compaction_lock.release()
 
     def _maintenance_due(self) -> bool:
-        """Whether something is due, the last try has failed, or runs may have expired. Needs the lock."""
-        now = time.monotonic()
-        if now < self._upkeep.at:
-            return False
-        if self._window and now >= self._expire_at:
-            self._expire_at = now + self._tuning.expiry_seconds
-            return True
-        return is_due(self._memtable.snapshot) or self._upkeep.error is not None
+        """Whether something is due, or the last try has failed. Needs the lock."""
+        due = is_due(self._memtable.snapshot, self._expires) or self._upkeep.error is not None
+        return due and time.monotonic() >= self._upkeep.at
 
     def _forget_oldest(self) -> None:
         """Drop the oldest documents beyond those that may wait for the disk. Needs the lock."""
