@@ -356,8 +356,8 @@ def order_of(
 
     tests = [re.compile(translate(pattern)) for pattern in patterns]
     ends = [f".{_spelled(host)}" for host in hosts]
-    decoded = [unquote(url) for url in urls]
-    lengths = np.array([*map(len, decoded)], np.int64)
+    # Shorter URLs come first, then by their characters.
+    spelled = [f"{len(decoded):09}{decoded}{url}" for url in urls for decoded in (unquote(url),)]
     # By the canonical URL that pages name: those that are named, or name themselves; no others' last.
     own, named = ([urldefrag(u).url if "#" in u else u for u in each] for each in (urls, crawl.declared))
     targets = {*zip(stories.tolist(), named, strict=True)}
@@ -368,7 +368,7 @@ def order_of(
     other = np.array([site_key(url) if url else UNKNOWN for url in crawl.declared], np.int64)
     earliest = np.where(crawl.fetched > 0, crawl.fetched, np.inf)
     # What no copier can choose is of all pages of a story on a site; so is the first of their URLs.
-    by_url = np.lexsort((*text_places(urls, decoded), lengths))
+    by_url = np.argsort(text_places(spelled)[0])
     first = by_url[np.unique(groups[by_url], return_index=True)[1]][groups]
     # A hash of the text orders pages that are equal in all else, even in their URL.
     return {
@@ -379,16 +379,12 @@ def order_of(
         "of_other": most((other != UNKNOWN) & (other != sites)),
         "first": -most(-earliest),
         "alike": -shares,
-        "least_length": lengths[first],
-        "least_decoded": [decoded[row] for row in first.tolist()],
-        "least_url": [urls[row] for row in first.tolist()],
+        "least_url": [spelled[row] for row in first.tolist()],
         "https": np.array([url.strip()[:6].lower() != "https:" for url in urls], bool),
         "declared": np.array(declared, np.int64),
         "longest": -crawl.documents.records["tokens"].astype(np.int64),
         "earliest": earliest,
-        "length": lengths,
-        "decoded": decoded,
-        "url": urls,
+        "url": spelled,
         "digest": crawl.documents.keys[DIGEST],
     }
 

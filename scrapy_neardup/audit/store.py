@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -110,11 +109,10 @@ class Store:
                 self._write(f"DROP TABLE {table}")
             self._database.executescript(_SCHEMA)
         self._write("DELETE FROM problems")
-        some = "SELECT 1 FROM pages WHERE source = ? LIMIT 1"
-        #: Tells whether pages of a file were stored when the first one of it was asked for.
-        self._has_some = lru_cache(maxsize=1)(lambda source: bool(self._read(some, source)))
         # Whether a page meets a limit depends on the machine and the moment: it is tried once more.
         self._write("DELETE FROM pages WHERE reason IN ('timeout', 'crash', 'memory')")
+        #: Files of which pages were stored before.
+        self._known = {source for (source,) in self._read("SELECT DISTINCT source FROM pages")}
         start = {"run": self._run, "identity": identity, "complete": False, "skipped": {}}
         for each in start.items():
             self.set_meta(*each)
@@ -126,7 +124,7 @@ class Store:
 
     def has(self, origin: Origin, stamp: str) -> bool:
         """Whether the page at *origin* is stored as it is now; if so, it belongs to this run."""
-        if not self._has_some(escaped(origin.path)):  # as of most files
+        if escaped(origin.path) not in self._known:  # as most are not
             return False
         where = (escaped(origin.path), escaped(origin.place), stamp)
         met = "UPDATE pages SET run = ? WHERE source = ? AND place = ? AND stamp = ?"

@@ -12,7 +12,7 @@ import click
 
 from scrapy_neardup import clock
 
-from .output import json_option, print_facts, print_json, print_line, print_table, progress
+from .output import json_option, print_facts, print_json, print_line, print_table, status
 from .parameters import path_and_urls, path_argument
 
 
@@ -64,8 +64,8 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
             problems = [Problem("server", each) for each in on_server.find_problems(found)]
     else:
         try:
-            with progress("Checking") as advance, opened(path) as (environment, header):
-                problems = list(find_problems(environment, header, advance))
+            with status("Checking"), opened(path) as (environment, header):
+                problems = list(find_problems(environment, header))
         except IndexCorrupted as error:
             problems = [Problem.of("file", error)]
     if as_json:
@@ -92,7 +92,7 @@ def check(context: click.Context, path: Path | str, as_json: bool) -> None:
 def prune(path: Path | str, days: float, dry_run: bool) -> None:
     """Forget old documents, then merge the tables."""
     oldest = clock.now() - days * clock.SECONDS_PER_DAY
-    with _opened(path) as found, progress("Looking for old documents, and merging"):
+    with _opened(path) as found, status("Looking for old documents, and merging"):
         old = _select(found, lambda some: some.records["time"] < oldest, "time")
         if not dry_run:
             found.discard(old)
@@ -141,7 +141,7 @@ def forget(path_and_urls: tuple[Path | str, tuple[str, ...]], hosts: tuple[str, 
     if not urls and not hosts:
         raise click.UsageError("Name URLs, or a host (--host).")
     bare = {host_of(host if "//" in host else f"//{host}") or host.lower() for host in hosts}
-    with _opened(path) as found, progress("Looking for documents"):
+    with _opened(path) as found, status("Looking for documents"):
         require_pages(found.header)
         # Only for hosts all documents are read.
         gone = _select(found, lambda some: [host_of(url) in bare for url in some.urls]) if hosts else []
@@ -165,6 +165,6 @@ def compact(path: Path | str) -> None:
         raise click.UsageError("An index on a server needs no compacting: what is forgotten is gone at once.")
     from scrapy_neardup.index.lmdb.commands import compact as compact_index
 
-    with progress("Compacting"):
+    with status("Compacting"):
         before, after = compact_index(path)
     print_line(f"The file had {before:,} bytes, now {after:,}.")

@@ -96,7 +96,7 @@ def print_facts(title: str, facts: dict[str, Any], as_json: bool) -> None:
 
 
 @contextlib.contextmanager
-def _status(what: str) -> Iterator[Callable[[str], None] | None]:
+def status(what: str) -> Iterator[Callable[[str], None] | None]:
     """Show *what* is done on a terminal; yields what tells more of it, None where there is no terminal."""
     if not sys.stderr.isatty():
         yield None
@@ -104,22 +104,15 @@ def _status(what: str) -> Iterator[Callable[[str], None] | None]:
     from rich.console import Console
     from rich.text import Text
 
-    with Console(stderr=True).status(Text(what)) as status:
-        yield lambda text: status.update(Text(text))
-
-
-@contextlib.contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show on a terminal what is done; yields what to call with the steps done and their total."""
-    with _status(what) as tell:
-        yield lambda done, total: None if tell is None else tell(f"{what}: {done:,} of {total:,}")
+    with Console(stderr=True).status(Text(what)) as shown:
+        yield lambda text: shown.update(Text(text))
 
 
 @contextlib.contextmanager
 def watching() -> Iterator[Callable[[str, int, Origin | None], None]]:
     """Show on a terminal what an audit does, else tell it in a line every half minute."""
     started = last = time.monotonic()
-    with _status("Reading") as shown:
+    with status("Reading") as shown:
 
         def watch(what: str, done: int, where: Origin | None) -> None:
             nonlocal last

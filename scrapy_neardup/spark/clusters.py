@@ -52,8 +52,8 @@ def connected(edges: DataFrame, space: Workspace) -> DataFrame:
 #: What pages are ordered by, see `order_of`; ``number`` is their ``row``.
 ORDER = (
     "noindex boolean, urls long, hosts long, unknown boolean, of_other double, first double, alike double, "
-    "least_length long, least_decoded string, least_url string, https boolean, declared long, longest long, "
-    "earliest double, length long, decoded string, url string, digest binary, number long"
+    "least_url string, https boolean, declared long, longest long, earliest double, url string, "
+    "digest binary, number long"
 )
 
 

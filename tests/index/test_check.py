@@ -132,11 +132,10 @@ def put(environment: Environment, item: Item) -> None:
 
 
 def test_every_flipped_bit_is_found(path: Path) -> None:
-    """In any value; and it is told how many parts are read."""
-    dice, steps = random.Random(5), list[tuple[int, int]]()
+    """In any value."""
+    dice = random.Random(5)
     with opened(path) as (environment, header):
-        assert not [*find_problems(environment, header, lambda done, total: steps.append((done, total)))]
-        assert steps == [(number + 1, len(steps)) for number in range(len(steps))] != []
+        assert not [*find_problems(environment, header)]
         live = {run.id for run in state(environment).runs}
         with environment.read() as transaction:
             stored = [

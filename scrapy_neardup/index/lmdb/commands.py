@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -95,10 +95,8 @@ def check(index: LmdbIndex) -> Iterator[Problem]:
     return find_problems(index._environment, index.header)
 
 
-def find_problems(
-    environment: Environment, header: Header, progress: Callable[[int, int], None] = lambda done, total: None
-) -> Iterator[Problem]:
-    """Yield the first problem of each run and of the log; *progress* hears how many parts of all are read."""
+def find_problems(environment: Environment, header: Header) -> Iterator[Problem]:
+    """Yield the first problem of each run and of the log."""
     try:
         with reading(environment, header) as reader:
             state = reader.state
@@ -107,15 +105,14 @@ def find_problems(
                 raise damaged("Its runs and its log do not follow each other")
             if state.removed != reader.dead.between(state.flushed, state.next).sum():
                 raise damaged("Other documents of its log are marked as removed than it says")
-            for done, run in enumerate((*state.runs, None), 1):
+            for run in (*state.runs, None):
                 try:
                     if run is None:
                         deque(reader.whole_log(), 0)
                     else:
                         _verify(reader, run)
-                except IndexCorrupted as error:
+                except IndexCorrupted as error:  # noqa: PERF203  # each is told
                     yield Problem.of("log" if run is None else f"run {run.id}", error)
-                progress(done, len(borders))
     except IndexCorrupted as error:
         yield Problem.of("state", error)
 
