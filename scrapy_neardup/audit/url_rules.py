@@ -95,7 +95,7 @@ class _Page(NamedTuple):
 
 
 #: Columns of ``pages.jsonl`` that rules are learned from.
-COLUMNS = ("url", "title", "verdict", "cluster", "canonical", "declared", "tokens")
+COLUMNS = ("url", "title", "verdict", "cluster", "declared", "tokens")
 #: The pages of a site by their normalised URLs.
 Pages = dict[str, _Page]
 
@@ -109,24 +109,27 @@ def find_rules(rows: Iterable[Mapping[str, Any]], least: float = LEAST_PRECISION
 def by_site(rows: Iterable[Mapping[str, Any]], least: float = 0) -> dict[int, Pages]:
     """Return the pages of each site that have a URL, and that may have rules of *least* precision."""
     rows = [row for row in rows if row["url"].startswith(("http://", "https://"))]
-    titles = {row["url"]: (row["title"] or "").lower() for row in rows if row["cluster"] is not None}
     every: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         every[site_key(row["url"])].append(row)
-    some = (each for each in every.values() if (most := _trials(each)) >= least * (most + _Z2))
-    sites: dict[int, Pages] = defaultdict(dict)
-    for number, row in enumerate(chain.from_iterable(some)):
-        url, content = row["url"], None
-        says = row["declared"] and (row["declared"], row["title"], row["tokens"])
-        if row["verdict"] != "wall" and (says or row["verdict"] != "too_short"):
-            mine, kept = ({*_TITLE.findall(titles.get(each, ""))} for each in (url, row["canonical"]))
-            # A part says less, and what has another name is another page.
-            other = row["cluster"] is None or row["verdict"] == "part" or not (mine <= kept or kept <= mine)
-            content = -1 - number if other else row["cluster"]
-        pages, page, key = sites[site_key(url)], _Page(content, says, url), normalised(url)
-        # If it has changed between two visits, nobody knows what it has meanwhile.
-        again = key in pages and differ([pages[key], page])
-        pages[key] = page._replace(content=None) if again else page
+    sites: dict[int, Pages] = {}
+    for site, some in every.items():
+        if (most := _trials(some)) < least * (most + _Z2):
+            continue
+        pages, names = sites.setdefault(site, {}), dict[object, set[str]]()
+        for number, row in enumerate(some):
+            url, content = row["url"], None
+            says = row["declared"] and (row["declared"], row["title"], row["tokens"])
+            if row["verdict"] != "wall" and (says or row["verdict"] != "too_short"):
+                other = row["cluster"] is None or row["verdict"] == "part"  # which says less
+                if not other and (mine := {*_TITLE.findall((row["title"] or "").lower())}):
+                    name = names.setdefault(row["cluster"], mine)
+                    other = not (mine <= name or name <= mine)  # by its name it is another page
+                content = -1 - number if other else row["cluster"]
+            page, key = _Page(content, says, url), normalised(url)
+            # If it has changed between two visits, nobody knows what it has meanwhile.
+            again = key in pages and differ([pages[key], page])
+            pages[key] = page._replace(content=None) if again else page
     return sites
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.audit import audit
-from scrapy_neardup.audit.clustering import clashing_notes, notes_differ
+from scrapy_neardup.audit.clustering import notes_differ
 from scrapy_neardup.audit.names import name_pages
 from scrapy_neardup.audit.sources.feeds import note_of
 
@@ -116,12 +116,6 @@ def test_what_an_item_says(changed: dict[str, Any], told: bool) -> None:
     assert notes_differ(note_of(KETTLE), note_of(KETTLE | changed)) == told
     assert notes_differ(note_of(KETTLE | changed), note_of(KETTLE)) == told
     assert not notes_differ(note_of(KETTLE | changed), b"")
-
-
-def test_those_that_clash_are_told_in_order() -> None:
-    red, blue = note_of(KETTLE), note_of(KETTLE | {"colour": "blue"})
-    assert [*clashing_notes([red, blue, red, blue])] == [1, 3]
-    assert [*clashing_notes([red, note_of(KETTLE | {"name": "Kettle | Shop"}), red])] == []
 
 
 @pytest.mark.parametrize("sites", ["a", "abc"])

@@ -52,7 +52,7 @@ def offline() -> Iterator[None]:
 
 def row(url: str, cluster: int | None = None, **more: Any) -> dict[str, Any]:
     verdict = "unique" if cluster is None else "near"
-    plain = {"title": "", "declared": None, "canonical": None, "tokens": 100, "verdict": verdict}
+    plain = {"title": "", "declared": None, "tokens": 100, "verdict": verdict}
     return {"url": url, "cluster": cluster, **plain, **more}
 
 
@@ -167,8 +167,12 @@ def test_another_name_or_a_part_is_another_page() -> None:
         rows = site(*SPELLINGS["sid"])
         for plain, each in zip(rows[::2], rows[1::2], strict=True):
             plain["title"] = "Blue lamp"
-            each |= {"title": "Blue lamp", "canonical": plain["url"], **more}
+            each |= {"title": "Blue lamp", **more}
         assert [*find_rules(rows)] == []
+    # Not so what is called otherwise on another site, whose page is the canonical one.
+    rows = [each | {"title": "Blue lamp", "verdict": "exact"} for each in site(*SPELLINGS["sid"])]
+    rows += [row(f"https://b.example/{page}", page, title="Red lamp", verdict="unique") for page in range(60)]
+    assert len([*find_rules(rows)]) == 1
 
 
 QUERIES = st.lists(st.sampled_from(["a=1", "a=2", "b=1", "b=2", "A=1", "a", "%"]), max_size=3)
