@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from email.utils import parsedate_to_datetime
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -33,6 +33,8 @@ _Outline = frozenset[tuple[int, bytes]]
 #: At most so many items of a page are described, in so many bytes together. A page with more is a list whose
 #: further items repeat nothing. An item with more fields is described as a whole.
 MOST_ITEMS, MOST_BYTES, _MOST_FIELDS = 64, 4096, 255
+#: What has more parts, or characters, is compared as a whole: the event loop waits for each item.
+MOST_PARTS, _MOST_CHARACTERS = 2000, 1 << 16
 #: A value of more characters is a text if it has more words or hardly any spaces; texts are sketched.
 _CHARACTERS, _WORDS = 200, 40
 #: Long texts of exact copies say the same if at most so many bits of sketches differ, one for so many words.
@@ -97,7 +99,8 @@ class ItemNotes:
 
     def describe(self, item: object) -> Described:
         """Describe an item of any class that itemadapter knows; any other object by its ``str()``."""
-        adapted = [("", item)] if (fields := fields_of(item)) is None else fields.items()
+        fields = fields_of(item)
+        adapted = [("", item)] if fields is None or len(fields) > MOST_PARTS else fields.items()
         said: Described = {}
         for name, value in sorted(((str(name), value) for name, value in adapted), key=itemgetter(0)):
             own = name.startswith("neardup") or (isinstance(value, dict) and value.keys() == _OWN)
@@ -167,6 +170,8 @@ class RepeatedItems:
 
     def __init__(self, notes: ItemNotes, repeats: Sequence[Repeated]) -> None:
         self._notes = notes
+        #: URL of the page with the stored item that says the same as the one looked for last that has one.
+        self.said_by: str | None = None
         skipped = notes.skipped
         self._pages = [(page, _by_outline(page.note, skipped)) for page in repeats if not page.pending]
 
@@ -186,9 +191,11 @@ class RepeatedItems:
         ``undecided``: it is the same if it remains the only item of its page, and differs if not.
         """
         outline = _outline(item)
-        alike = [(each, page.exact) for page, items in self._pages for each in items.get(outline, ())]
-        equal = any(item == each for each, _ in alike)
-        if equal or not all(_differing(item, each, exact) for each, exact in alike[:MOST_ITEMS]):
+        alike = [(each, page) for page, items in self._pages for each in items.get(outline, ())]
+        equal = (page for each, page in alike if item == each)
+        nearly = (page for each, page in alike[:MOST_ITEMS] if not _differing(item, each, page.exact))
+        if (page := next(chain(equal, nearly), None)) is not None:
+            self.said_by = page.url
             return "same"
         # Each stored item may have another amount, such as a price, in a field that both have.
         decided = several or not self._text_decides
@@ -348,7 +355,8 @@ def _hash(value: str | bytes) -> bytes:
 def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
     """Yield what a field says: its short values, and its text. Nothing for what says nothing."""
     texts, paths, short = list[str](), list[str](), list[str]()
-    for path, leaf in leaves(value):
+    found = [*islice(leaves(value), MOST_PARTS + 1)]
+    for path, leaf in found if len(found) <= MOST_PARTS else [("", str(value))]:
         text = "\0now" if _is_moment(leaf) else _plain(leaf)
         if len(text) > _CHARACTERS and (text.count(" ") > _WORDS or not _is_spaced(text)):
             texts.append(text)
@@ -397,10 +405,11 @@ def leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str,
 
 
 def _plain(value: object) -> str:
-    """Return the text of a single value, with one space between its words; "" for none."""
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    return "" if value is None else " ".join(composed(str(value)).split())
+    """Return the text of a single value, with one space between its words if it is not long; "" for none."""
+    if value is None:
+        return ""
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return text if len(text) > _MOST_CHARACTERS else " ".join(composed(text).split())
 
 
 def _amount(text: str) -> tuple[str, str]:
@@ -429,20 +438,21 @@ def _text(text: str, paths: str) -> bytes:
     """Pack a text: an odd sketch of its words, a hash of its numbers, how many bits may differ, and its hash.
 
     A bit of an odd sketch says whether an odd number of words has it (Mitzenmacher, Pagh and Pham, WWW 2014),
-    so few bits differ if few words do. Of a text without spaces each two characters are a word.
+    so few bits differ if few words do. Of a text without spaces each two characters are a word. Very long
+    texts must be equal.
     """
+    whole = mmh3.hash((text + paths).encode("utf-8", "surrogatepass"), signed=False)
+    if len(text) > _MOST_CHARACTERS:
+        return _TEXT.pack(whole, 0, 0, whole)
     spaced = _is_spaced(text)
     words = text.split(" ") if spaced else [text[at : at + 2] for at in range(len(text) - 1)]
-    sketch, seen = 0, Counter[str]()
-    for word in words:
-        seen[word] += 1  # of a word that occurs twice, both would cancel out
-        counted = f"{word} {seen[word]}"
-        sketch ^= 1 << (mmh3.hash(counted.encode("utf-8", "surrogatepass"), signed=False) & 63)
+    sketch = 0
+    for word, count in Counter(words).items():
+        for number in range(1, count + 1):  # of a word that occurs twice, both would cancel out
+            counted = f"{word} {number}"
+            sketch ^= 1 << (mmh3.hash(counted.encode("utf-8", "surrogatepass"), signed=False) & 63)
     numbers = [word for word in words if _NUMBER.search(word)] if spaced else _NUMBER.findall(text)
-    told, whole = (
-        mmh3.hash(each.encode("utf-8", "surrogatepass"), signed=False)
-        for each in (" ".join(numbers), text + paths)
-    )
+    told = mmh3.hash(" ".join(numbers).encode("utf-8", "surrogatepass"), signed=False)
     return _TEXT.pack(sketch, told, min(_BITS, len(words) // _WORDS_A_BIT), whole)
 
 

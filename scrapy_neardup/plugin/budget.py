@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -17,7 +18,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.linkextractors import IGNORED_EXTENSIONS
 from w3lib.url import canonicalize_url
 
-from scrapy_neardup.matching.items import leaves
+from scrapy_neardup.matching.items import MOST_PARTS, leaves
 from scrapy_neardup.matching.sites import host_of
 
 from .responses import carries_item, is_for_spider
@@ -106,7 +107,7 @@ def twins_of(url: str) -> tuple[int, dict[str, tuple[int, int]]]:
 
 def files_of(item: object) -> list[str]:
     """Return the URLs of files that *item* names: two pictures of a gallery may differ in nothing else."""
-    found = (_FILE.match(leaf) for _, leaf in leaves(item) if isinstance(leaf, str))
+    found = (_FILE.match(leaf) for _, leaf in islice(leaves(item), MOST_PARTS) if isinstance(leaf, str))
     return sorted({file[0] for file in found if file is not None})
 
 

@@ -451,6 +451,9 @@ class CrawledPage:
             explain = partial(_explanation, verdict, self.differing)
             verdict = replace(verdict, kind="items_differ", unchanged=False, explain=explain)
             action = "passed"
+        elif (said_by := self._stored_items().said_by) not in (None, verdict.url):
+            told = {**verdict.explanation, "items_of": said_by}
+            verdict = replace(verdict, explain=lambda: told)
         self._report_verdict(verdict, action)
 
     def _report_verdict(self, verdict: Verdict, action: Action) -> None:

@@ -1,8 +1,10 @@
 """What items say: which say the same, what is learned to say nothing, when the text of the page decides."""
 
 import random
+from dataclasses import field, make_dataclass
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from time import process_time
 
 import pytest
 
@@ -118,6 +120,7 @@ SIZES = [{"size": "S", "price": 10}, {"size": "M", "price": 12}]
         (CHINESE, CHINESE.replace("3", "5")),
         (CHINESE, CHINESE.replace("水壶", "茶杯").replace("家庭", "公司")),
         ("红色水壶", "蓝色水壶"),
+        ("word " * 20_000 + "red", "word " * 20_000 + "blue"),
         ("שלום", "שלומ"),
         ("/etc/hosts", "/etc/passwd"),
         ("Red kettle", "Red kettle XL"),
@@ -211,6 +214,20 @@ def test_an_item_with_many_fields_or_too_many_bytes_is_packed_or_left_out():
     assert unpack(note) == items[: len(unpack(note))]
     assert 20 < len(unpack(note)) < 64
     assert len(note) <= MOST_BYTES
+
+
+def test_items_of_any_size_and_shape_are_described_at_once():
+    """Nothing else happens in a crawl meanwhile: fields hold pages of 5 MB, and objects that refer back."""
+    thing = make_dataclass("Thing", ["name", "parent", ("parts", list, field(default_factory=list))])
+    whole = thing("whole", None)
+    whole.parts += [thing(f"{n}", whole) for n in range(40)]
+    values = ["a1" * 2_500_000, "a 1 " * 1_200_000, [*range(300_000)], whole.parts[0]]
+    start, notes = process_time(), ItemNotes()
+    found = [
+        notes.describe(each) for each in (*({"a": value} for value in values), dict.fromkeys(range(300_000)))
+    ]
+    assert process_time() - start < 2
+    assert all(map(pack, zip(found)))
 
 
 def test_what_is_shown_is_forgotten_in_time_and_an_item_may_hold_itself():

@@ -150,6 +150,17 @@ async def test_an_item_may_carry_the_marks_of_this_package(site, crawl, pages):
     assert result.counts("dropped/item", "items_differ") == [1, 0]
 
 
+async def test_the_report_names_the_page_whose_item_says_the_same(site, crawl, pages):
+    class Shop(pages):
+        def parse(self, response):
+            yield {"price": response.url[-1]}
+
+    urls = [site.article(path) for path in ("/1", "/2", "/copy/1", "/copy/2")]
+    *_, one, other = (await crawl(Shop, urls=urls)).report
+    assert (one["match"], other["match"], other["why"]["items_of"]) == (urls[0], urls[0], urls[1])
+    assert "items_of" not in one["why"]
+
+
 FIELDS = ("url", "title", "price")
 
 
