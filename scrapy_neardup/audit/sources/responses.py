@@ -84,11 +84,13 @@ def read_warc(path: Path, settings: AuditOptions) -> Iterator[Record]:
         tries = 0  # since the last sound record
         while start is not None and tries < _TRIES:
             file.seek(start)
-            last, problem, tries = start, "", tries + 1
+            last, problem, tries, number = start, "", tries + 1, 0
             try:
                 for record in ArchiveIterator(file, parse_http=False):
-                    last = record.stream_pos
-                    page = page_of_record(record, Origin(str(path), f"byte {last}"))
+                    # Records that are compressed together have one place in the file.
+                    number, last = number * (record.stream_pos == last) + 1, record.stream_pos
+                    place = f"byte {last}" + f", record {number}" * (number > 1)
+                    page = page_of_record(record, Origin(str(path), place))
                     tries = 0
                     if page is not None:
                         yield page

@@ -133,6 +133,15 @@ def test_broken_gzip_members_are_passed_over(tmp_path: Path) -> None:
     assert contents.problems
 
 
+def test_records_that_are_compressed_together_have_places_of_their_own(tmp_path: Path) -> None:
+    """Else the audit takes them for one."""
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(gzip.compress(b"".join(pages()), mtime=0))
+    contents = read(path)
+    assert contents.urls == [f"http://a/{n}" for n in range(6)]
+    assert len({page.origin for page in contents.pages}) == 6
+
+
 @pytest.mark.skipif(not SAMPLES.is_dir(), reason="optional data")
 @pytest.mark.parametrize(
     ("name", "html_pages", "revisits", "omitted"),
