@@ -130,7 +130,7 @@ def notes_differ(one: bytes, other: bytes, *, one_site: bool = True) -> bool:
     """Tell whether two notes differ: on one site in any field, on two in an amount; empty ones never do."""
     if not one or not other or one == other:
         return False
-    (mine,), (others,) = unpack(one), unpack(other)
+    (mine,), (others,) = unpack(one)[0], unpack(other)[0]
     return bool(ItemNotes().difference(mine, others)) if one_site else other_amounts(mine, others)
 
 

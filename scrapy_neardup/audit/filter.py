@@ -135,7 +135,7 @@ class _Batch(Filtered):
         if signature is None:
             self.unjudged[row.get("reason") or "no text"] += 1
             return
-        items = unpack(row["note"])
+        items, _ = unpack(row["note"])
         beside: frozenset[tuple[str, bytes]] = frozenset()
         while True:
             if self._add:

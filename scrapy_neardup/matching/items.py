@@ -256,17 +256,8 @@ def pack(items: Sequence[Described], behind: bytes = b"") -> bytes:
     return bytes([count, len(parts)]) + b"".join(parts) + behind
 
 
-def unpack(note: bytes) -> list[Described]:
-    """Return the items of a note; none of an empty one, which says that nothing is known of any."""
-    return _unpack(note)[0]
-
-
-def behind_items(note: bytes) -> bytes:
-    """Return what a note has behind its items."""
-    return note[_unpack(note)[1] :]
-
-
-def _unpack(note: bytes) -> tuple[list[Described], int]:
+def unpack(note: bytes) -> tuple[list[Described], bytes]:
+    """Return the items of a note, and what it has behind them; an empty one says that nothing is known."""
     items: list[Described] = []
     at = 2
     for _ in range(note[1] if note else 0):
@@ -277,7 +268,7 @@ def _unpack(note: bytes) -> tuple[list[Described], int]:
             at += _FIELD.size + size
             item[key] = note[at - size : at]
         items.append(item)
-    return items, at
+    return items, note[at:]
 
 
 def is_variant(url: str, other: str) -> bool:
@@ -336,7 +327,7 @@ def _outline(item: Described) -> _Outline:
 def _by_outline(note: bytes, skipped: frozenset[int]) -> dict[_Outline, list[Described]]:
     """Return the items of a note by their outlines, without the fields that are *skipped*."""
     found: dict[_Outline, list[Described]] = {}
-    for item in unpack(note):
+    for item in unpack(note)[0]:
         for key in skipped & item.keys():
             del item[key]
         found.setdefault(_outline(item), []).append(item)
@@ -354,13 +345,12 @@ def _hash(value: str | bytes) -> bytes:
 
 def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
     """Yield what a field says: its short values, and its text. Nothing for what says nothing."""
-    texts, paths, short = list[str](), list[str](), list[str]()
+    texts, short = list[tuple[str, str]](), list[str]()
     found = [*islice(leaves(value), MOST_PARTS + 1)]
     for path, leaf in found if len(found) <= MOST_PARTS else [("", str(value))]:
         text = "\0now" if _is_moment(leaf) else _plain(leaf)
         if len(text) > _CHARACTERS and (text.count(" ") > _WORDS or not _is_spaced(text)):
-            texts.append(text)
-            paths.append(path)
+            texts.append((path, text))
         elif text and not _URL.fullmatch(text):
             short.append(f"{path}\0{text}" if path else text)
     if len(short) == 1 and _TITLE.search(name):
@@ -374,7 +364,8 @@ def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
         amount = _hash(number)[: _COUNTED - _HASH] if number else b""
         yield "", said + amount + (_hash(unit)[:_UNIT] if unit else b"")
     if texts:
-        yield "\n", _text(" ".join(texts), "".join(f"\0{path}" for path in paths if path))
+        paths = "".join(f"\0{path}" for path, _ in texts if path)
+        yield "\n", _text(" ".join(text for _, text in texts), paths)
 
 
 def fields_of(value: object) -> MutableMapping[str, Any] | None:

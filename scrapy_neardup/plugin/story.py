@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import NamedTuple
 
-from scrapy_neardup.matching.items import behind_items
+from scrapy_neardup.matching.items import unpack
 
 #: Bytes of the identifier of a story, and how many paragraphs of a page are noted.
 _SIZE, PARAGRAPHS = 12, 400
@@ -27,7 +27,7 @@ class Story(NamedTuple):
     @classmethod
     def of(cls, url: str, note: bytes = b"") -> Story:
         """Return what is known of the page at *url* that has this note."""
-        told = behind_items(note)
+        _, told = unpack(note)
         canonical = told[_SIZE : 2 * _SIZE].replace(bytes(_SIZE), b"")
         return cls(told[:_SIZE], canonical, told[2 * _SIZE :]) if told else cls(identify(url))
 

@@ -9,7 +9,8 @@ from time import process_time
 import pytest
 
 from scrapy_neardup.matching.items import MOST_BYTES, Difference, ItemNotes, RepeatedItems, pack, unpack
-from scrapy_neardup.verdict import Repeated
+from scrapy_neardup.plugin.marks import match_of
+from scrapy_neardup.verdict import Repeated, Verdict
 
 TEXT = "The ferry keeps its winter timetable until the pier has been mended by the county. " * 6
 
@@ -157,6 +158,8 @@ def test_values_that_visibly_differ_do_not_say_the_same(one, other):
         ("a", "Cafe\u0301", "Café"),
         ("text", TEXT, f"{TEXT} Printed for you"),
         ("text", CHINESE, f"{CHINESE}谢谢"),
+        ("neardup_verdict", "unique", "exact"),
+        ("copy_of", None, match_of(Verdict("exact"), "tag")),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -207,12 +210,13 @@ def test_an_item_is_found_among_all_of_many_pages():
 def test_an_item_with_many_fields_or_too_many_bytes_is_packed_or_left_out():
     notes = ItemNotes()
     many = notes.describe({f"field {n}": n for n in range(400)})
-    assert unpack(pack([many])) == [many]
+    assert unpack(pack([many])) == ([many], b"")
     assert notes.difference(many, notes.describe({f"field {n}": n + (n == 399) for n in range(400)}))
     items = [notes.describe({f"{n}": f"{m}" for n in range(20)}) for m in range(80)]
     note = pack(items)
-    assert unpack(note) == items[: len(unpack(note))]
-    assert 20 < len(unpack(note)) < 64
+    packed, _ = unpack(note)
+    assert packed == items[: len(packed)]
+    assert 20 < len(packed) < 64
     assert len(note) <= MOST_BYTES
 
 

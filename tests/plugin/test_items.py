@@ -139,17 +139,6 @@ async def test_a_news_client_that_rejects_some_copies(site, crawl, pages, text, 
     assert sorted(item["story"] for item in result.items) == sorted(expected)
 
 
-async def test_an_item_may_carry_the_marks_of_this_package(site, crawl, pages):
-    class Marking(pages):
-        def parse(self, response):
-            marks = {key: value for key, value in response.meta.items() if key.startswith("neardup_")}
-            yield {"title": "one", "copy_of": response.meta.get("neardup_match"), **marks}
-
-    urls = [site.article("/x"), site.article("/y")]
-    result = await crawl(Marking, urls=urls)
-    assert result.counts("dropped/item", "items_differ") == [1, 0]
-
-
 async def test_the_report_names_the_page_whose_item_says_the_same(site, crawl, pages):
     class Shop(pages):
         def parse(self, response):

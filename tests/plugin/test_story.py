@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from scrapy_neardup.matching.items import behind_items, pack, unpack
+from scrapy_neardup.matching.items import pack, unpack
 from scrapy_neardup.plugin import signals
 from scrapy_neardup.plugin.story import Story, identify
 from tests.helpers.site import html, words
@@ -138,7 +138,7 @@ def test_what_a_note_has_behind_its_items():
     items = [{1: b"abcd"}, {2: b"efgh", 3: b"ijkl"}]
     for story in (Story(identify("a")), Story(identify("b")), Story(identify("a"), identify("c"))):
         note = pack(items, story.noted("a"))
-        assert (unpack(note), Story.of("a", note)) == (items, story)
-    assert Story(identify("a")).noted("a") == behind_items(b"") == b""
+        assert (unpack(note)[0], Story.of("a", note)) == (items, story)
+    assert Story(identify("a")).noted("a") == unpack(b"")[1] == b""
     full = pack([{1: bytes(250)}] * 64, bytes(24))
-    assert (len(full) <= 4096, behind_items(full)) == (True, bytes(24))
+    assert (len(full) <= 4096, unpack(full)[1]) == (True, bytes(24))
