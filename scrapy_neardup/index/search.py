@@ -181,22 +181,17 @@ def most_shared(counts: Mapping[int, int], nearest: int = 0) -> Met:
 def closest(parts: Sequence[Matches], count: int) -> Met:
     """Return the *count* documents of *parts* that differ in the fewest bits, of equals the oldest; 0: all.
 
-    A document may come several times.
+    A document may come several times, as it has one key.
     """
     if not any(len(part.document) for part in parts):
         return Met({})
     every = Matches(*map(np.concatenate, zip(*parts, strict=True)))
     order = _age(every.document).astype(np.uint64) | every.distance.astype(np.uint64) << np.uint64(_AGE_BITS)
-    count = count or len(order)
-    size = 16 * (count + 1)
-    while True:  # of a flood, only the first are sorted
-        least = np.partition(order, size - 1)[:size] if len(order) > size else order
-        ages = [*dict.fromkeys((np.sort(least) & np.uint64((1 << _AGE_BITS) - 1)).tolist())]
-        if len(ages) > count or len(least) == len(order):
-            break
-        size *= 8
-    chosen = (age if age < _NEWER else _NEWER - age for age in ages[:count])
-    return Met(dict.fromkeys(chosen, 1), crowded=len(ages) > count)
+    order.sort()
+    order = order[np.append(True, order[1:] != order[:-1])]
+    ages = (order[: count or None] & np.uint64((1 << _AGE_BITS) - 1)).tolist()
+    chosen = (age if age < _NEWER else _NEWER - age for age in ages)
+    return Met(dict.fromkeys(chosen, 1), crowded=len(order) > len(ages))
 
 
 def _age(documents: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -73,16 +73,9 @@ class LmdbIndex:
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
         with self._newest:
-            kind = self.header.families[family]
-            if not kind.equal:
-                return search_all(partial(self._near, family, distance), keys)
-            found = [
-                (query, document)
-                for query in np.flatnonzero(kind.has(keys)).tolist()
-                for document in sorted(self._with_key(family, int(keys[query]), 0))
-            ]
-        pairs = np.array(found, np.int64).reshape(-1, 2)
-        return Matches(pairs[:, 0], pairs[:, 1], np.zeros(len(pairs), np.uint8))
+            (asked,) = self.header.families[family].has(keys).nonzero()
+            found = search_all(partial(self._near, family, distance), keys[asked])
+            return found._replace(query=asked[found.query])
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         with self._newest:
