@@ -69,6 +69,7 @@ class LmdbIndex:
         #: Held by whatever has to see or change several things at once.
         self.lock = self._environment.lock
         self._newest = _Newest(self)
+        self._nothing = Stored(np.empty(0, self.header.dtype), [], [])
         self._writer = Writer(self._environment, self._memtable, window)
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
@@ -117,6 +118,8 @@ class LmdbIndex:
     def _find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         found = [self._meet(lookup, document) for lookup in lookups]
         numbers, shared, crowded, narrowed = put_together(found)
+        if not len(numbers):  # most pages are new
+            return Found(numbers, shared, self._nothing, [], crowded, narrowed)
         pending = [self._memtable.pending.get(number) for number in numbers.tolist()]
         return Found(numbers, shared, self.fetch(numbers), [*pending], crowded, narrowed)
 
