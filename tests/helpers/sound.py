@@ -89,7 +89,7 @@ def _of_indexes() -> Iterator[tuple[str, bytes]]:
     documents = entries([small_fingerprinter().signature(text) for text in texts], urls, header)
     one = documents.take(slice(0, 1))
     yield "header", header.to_json()
-    yield "redis_header", json.dumps([VERSION, json.loads(header.to_json())]).encode()
+    yield "redis_header", json.dumps([VERSION, json.loads(header.to_json()), 1]).encode()
     yield "redis_document", Layout(header, [b"p:"]).pack(one)
     yield "redis_bucket", bytes(range(132))
     yield "redis_generations", b"7:0 70000:4"

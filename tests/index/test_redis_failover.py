@@ -79,7 +79,7 @@ def test_a_crawl_goes_on_with_the_replica_that_a_cluster_has_chosen(tmp_path: Pa
         name = next(name for name in map("news{}".format, itertools.count()) if cluster.owner(name) == 0)
         goes_on(f"{cluster.url(name)}&parts=3", cluster.nodes[0])
         # Whoever comes now knows the dead node and two living ones.
-        with closing(open_index(cluster.url(name), HEADER)) as index:
+        with closing(open_index(f"{cluster.url(name)}&parts=3", HEADER)) as index:
             assert urls_near(index, 1) == ["u0"]
 
 

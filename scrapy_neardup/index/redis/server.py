@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
 import time
 from binascii import crc_hqx
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,16 +11,15 @@ from functools import lru_cache
 from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
-from weakref import WeakKeyDictionary
 
 from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable, IndexUnavailable
 
-from .scripts import SCRIPT
+from .scripts import DIGEST, SCRIPT
 
 try:
     import redis
     from hiredis import pack_command
-    from redis.backoff import ExponentialBackoff, NoBackoff
+    from redis.backoff import NoBackoff
     from redis.cluster import ClusterNode, RedisCluster
     from redis.connection import parse_url
     from redis.exceptions import MovedError, NoScriptError, RedisClusterException, RedisError, ResponseError
@@ -40,8 +38,8 @@ logger = logging.getLogger(__name__)
 
 #: Seconds until a connection is made, and until an answer comes.
 CONNECT_SECONDS, ANSWER_SECONDS = 3.0, 5.0
-#: After so many seconds a connection is looked at before it is used, and a server asked whether it is there.
-HELD_SECONDS, IDLE_SECONDS = 1.0, 20
+#: After so many seconds a connection is looked at before it is used.
+IDLE_SECONDS = 20
 #: So many failures in a row open the circuit, for seconds that double up to the last.
 FAILURES, FIRST_PAUSE, LAST_PAUSE = 3, 1.0, 15.0
 #: What a server says that has lost the index.
@@ -51,8 +49,8 @@ OLDEST = (6, 2)
 
 #: What the client library raises.
 ERRORS = (RedisError, RedisClusterException, OSError)
-#: Slots of a cluster, how far from the middle of its share of them a part lies, and parts of an index.
-SLOTS, ASIDE, MOST_PARTS = 1 << 14, 64, 64
+#: Slots of a cluster, and parts of an index.
+SLOTS, MOST_PARTS = 1 << 14, 64
 
 #: What a URL may say of TLS, for the client library, and who asks Sentinels, if they want to know.
 _TLS = {"ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "ssl_keyfile"}
@@ -77,17 +75,18 @@ class Address(NamedTuple):
     service: str = ""
     #: ``username`` and ``password`` for the Sentinels themselves, as far as they have any.
     login: Mapping[str, str] = {}
-    #: How many parts a new index has, each in another slot of a cluster; 0: one, unless it is there.
-    parts: int = 0
+    #: How many parts the index has, each in another slot of a cluster.
+    parts: int = 1
 
     @property
     def prefix(self) -> bytes:
         """What the keys of the first part begin with. The braces keep them together in a cluster."""
         return b"neardup:{%s}:" % self.name.encode()
 
-    def prefixes(self, parts: int) -> list[bytes]:
-        """Return what the keys of each of some *parts* begin with."""
-        return [prefix_of(self.prefix, each, parts) for each in range(parts)]
+    @property
+    def prefixes(self) -> list[bytes]:
+        """What the keys of each part begin with."""
+        return [prefix_of(self.prefix, part, self.parts) for part in range(self.parts)]
 
     @classmethod
     def parse(cls, url: str) -> Address:
@@ -100,7 +99,7 @@ class Address(NamedTuple):
         said = dict(parse_qsl(query, keep_blank_values=True))
         asks = {name.removeprefix("sentinel_"): said.pop(name) for name in sorted(_LOGIN & {*said})}
         shown = _joined(before, places, path, said)
-        name, divided = said.pop("name", "default"), said.pop("parts", "0")
+        name, divided = said.pop("name", "default"), said.pop("parts", "1")
         service, _, database = path[1:].partition("/") if kind == "sentinel" else ("", "", path[1:])
         if scheme == "unix":
             database = said.get("db", "0") if database else "none"
@@ -115,8 +114,7 @@ class Address(NamedTuple):
             or scheme not in _OPTIONS
             or not re.fullmatch(r"[A-Za-z0-9_.:-]{1,64}", name)
             or fragment
-            or not re.fullmatch("[0-9]{1,2}", divided)
-            or int(divided) > MOST_PARTS
+            or not (re.fullmatch("[0-9]{1,2}", divided) and 0 < int(divided) <= MOST_PARTS)
             or (asks and kind != "sentinel")
             or (len(hosts) > 1 and not kind)
             or (kind == "sentinel" and not service)
@@ -143,13 +141,13 @@ def slot_of(prefix: bytes) -> int:
 def prefix_of(first: bytes, part: int, parts: int) -> bytes:
     """Return what the keys of one of some *parts* begin with, those of the first with *first*.
 
-    Their slots are as far apart as those of nodes.
+    Each has an equal share of the slots to itself.
     """
     if part == 0:
         return first
-    middle = (2 * ((slot_of(first) * parts // SLOTS + part) % parts) + 1) * SLOTS // (2 * parts)
+    share = (slot_of(first) * parts // SLOTS + part) % parts
     names = (b"%s/%d.%d}:" % (first[:-2], part, each) for each in count())
-    return next(name for name in names if abs(slot_of(name) - middle) < ASIDE)
+    return next(name for name in names if slot_of(name) * parts // SLOTS == share)
 
 
 def _joined(scheme: str, host: str, path: str, options: Mapping[str, str]) -> str:
@@ -157,26 +155,29 @@ def _joined(scheme: str, host: str, path: str, options: Mapping[str, str]) -> st
     return f"{scheme}://{host}{path}" + (f"?{urlencode(options)}" if options else "")
 
 
-class IndexGone(IndexUnavailable):
+class Again(IndexUnavailable):
+    """What was asked was not done, and may be now."""
+
+
+class IndexGone(Again):
     """The index is not on the server any more, or another one is there."""
 
 
 class Server:
-    """Commands for the server at *address*, or for nodes of a cluster; from any thread."""
+    """Commands for the server at *address*, or for nodes of a cluster; from one thread at a time."""
 
     def __init__(self, address: Address, *, first_pause: float = FIRST_PAUSE) -> None:
         self.address = address
-        self._backoff = ExponentialBackoff(LAST_PAUSE, first_pause)
+        self._first_pause = first_pause
         #: Made with the first command: a cluster is asked at once who has what.
         self._connected: redis.Redis | RedisCluster | None = None
-        self._lock = threading.Lock()
-        #: The connection to each node, while no thread uses it, and when it was used.
-        self._held = WeakKeyDictionary[redis.Redis, tuple[Any, float]]()
         self._failures = 0
         #: When the server is asked again, by `time.monotonic`.
         self._closed_until = 0.0
         #: Whether it was said that the server fails; None until it has answered, since that is an error.
         self._said: bool | None = None
+        #: The command that runs the script.
+        self.runs = "EVALSHA", DIGEST
         #: Whether the server is asked although others have just failed.
         self.anyway = False
         #: Calls that failed, and calls that were not made because others had failed.
@@ -203,12 +204,12 @@ class Server:
             answers = [self._failed(error)] * len(commands)
         # A server that has lost the index is there: it is given it again at once.
         of_prefixes = zip(commands, answers, strict=True)
-        there = {prefix for (prefix, _), each in of_prefixes if type(each) is not IndexUnavailable}
+        there = {prefix for (prefix, _), each in of_prefixes if type(each) not in (IndexUnavailable, Again)}
         fails = any(prefix not in there for prefix, _ in commands)
         self._failures = self._failures + 1 if fails else 0
         if fails:
-            doublings = min(max(self._failures - FAILURES, 0), 10)
-            self._closed_until = time.monotonic() + self._backoff.compute(doublings)
+            pause = self._first_pause * 2 ** min(self._failures - FAILURES, 10)
+            self._closed_until = time.monotonic() + min(pause, LAST_PAUSE)
         if self.failed == before:
             if self._said:
                 logger.warning("The index %s is in use again.", self.address.shown)
@@ -220,46 +221,30 @@ class Server:
         if self._connected is not None:
             self._connected.close()
 
-    def _execute(self, addressed: Sequence[Addressed]) -> list[Any]:
+    def _execute(self, commands: Sequence[Addressed]) -> list[Any]:
         """Send commands, to all nodes at a time; return the answers, or errors."""
-        commands = [*addressed]
-        answers: list[Any] = [None] * len(commands)
-        rows = [*range(len(commands))]
-        for _ in range(3):
-            nodes: dict[redis.Redis, list[int]] = {}
-            for row in rows:
-                nodes.setdefault(self._client(commands[row][0]), []).append(row)
-            talks = [self._talk(client, [commands[row][1] for row in mine]) for client, mine in nodes.items()]
-            failed = [next(talk) for talk in talks]
-            for mine, talk, errors in zip(nodes.values(), talks, failed, strict=True):
-                for row, answer in zip(mine, errors or next(talk), strict=True):
-                    answers[row] = answer
-            kinds = {type(answers[row]) for row in rows}
-            # A node is away, a replica has taken over, or the slot was given to another node.
-            moved = not kinds.isdisjoint((IndexUnavailable, MovedError)) and self._leave_cluster()
-            # A server is new, or has forgotten its scripts. What reads has to come after these.
-            new, before, rows = NoScriptError in kinds, rows, []
-            for row in before:
-                (prefix, command), kind = commands[row], type(answers[row])
-                reads = not str(command[0]).startswith("EVAL")
-                if kind is NoScriptError:
-                    commands[row] = prefix, ("EVAL", SCRIPT, *command[2:])
-                if kind is NoScriptError or (moved and kind is MovedError) or (new and reads):
-                    rows.append(row)
-            if not rows:
-                break
-        return answers
+        nodes: dict[redis.Redis, list[int]] = {}
+        for row, (prefix, _) in enumerate(commands):
+            nodes.setdefault(self._client(prefix), []).append(row)
+        talks = [self._talk(client, [commands[row][1] for row in mine]) for client, mine in nodes.items()]
+        failed = [next(talk) for talk in talks]
+        answers = dict[int, Any]()
+        for mine, talk, errors in zip(nodes.values(), talks, failed, strict=True):
+            answers |= zip(mine, errors or next(talk), strict=True)
+        kinds = {type(each) for each in answers.values()}
+        # A server is new, or has forgotten its scripts.
+        self.runs = ("EVAL", SCRIPT) if NoScriptError in kinds else ("EVALSHA", DIGEST)
+        # A node is away, a replica has taken over, or the slot was given to another node.
+        moved = not kinds.isdisjoint((IndexUnavailable, MovedError)) and self._leave_cluster()
+        later = NoScriptError, *[MovedError] * moved
+        again = Again(f"The index {self.address.shown} has to be asked again.")
+        return [again if type(answers[row]) in later else answers[row] for row in range(len(commands))]
 
     def _talk(self, client: redis.Redis, commands: Sequence[Command]) -> Iterator[list[Any]]:
         """Send commands to one server and yield once they are on their way; yield the answers, or errors."""
         pool = client.connection_pool
-        # The library's pipelines and its pool take longer, for what they look for and measure of themselves.
         try:
-            connection, used = self._held.pop(client, (None, 0.0))
-            if connection is None or used + HELD_SECONDS < time.monotonic():
-                if connection:
-                    pool.release(connection)
-                connection = pool.get_connection()
+            connection: Any = pool.get_connection()
             try:
                 packed = map(pack_command, commands)  # type: ignore[arg-type]  # its stub has tuples of one
                 connection.send_packed_command([b"".join(packed)])
@@ -267,9 +252,9 @@ class Server:
                 answers = [_answer(client, connection, command) for command in commands]
             except BaseException:
                 connection.disconnect()
-                pool.release(connection)
                 raise
-            self._held[client] = connection, time.monotonic()
+            finally:
+                pool.release(connection)
             yield answers
         except ERRORS as error:
             yield [self._failed(error)] * len(commands)
@@ -283,24 +268,22 @@ class Server:
 
     def _client(self, prefix: bytes) -> redis.Redis:
         """Return the client of the server, or of the node of a cluster that has the keys with a *prefix*."""
-        with self._lock:
-            if self._connected is None:
-                self._connected = _connect(self.address)
-            if type(self._connected) is redis.Redis:  # `isinstance` takes long
-                return self._connected
-            node = self._connected.get_node_from_key(prefix)  # type: ignore[union-attr]
-            # Its own `execute_command` would go along with a slot that is being moved, where a script has
-            # only some of the keys.
-            return self._connected.get_redis_connection(node)  # type: ignore[union-attr]
+        if self._connected is None:
+            self._connected = _connect(self.address)
+        if type(self._connected) is redis.Redis:  # `isinstance` takes long
+            return self._connected
+        node = self._connected.get_node_from_key(prefix)  # type: ignore[union-attr]
+        # Its own `execute_command` would go along with a slot that is being moved, where a script has
+        # only some of the keys.
+        return self._connected.get_redis_connection(node)  # type: ignore[union-attr]
 
     def _leave_cluster(self) -> bool:
         """Ask a cluster anew who has what with the next command; return whether it is one."""
-        with self._lock:
-            if not isinstance(self._connected, RedisCluster):
-                return False
-            self._connected.close()
-            self._connected = None
-            return True
+        if not isinstance(self._connected, RedisCluster):
+            return False
+        self._connected.close()
+        self._connected = None
+        return True
 
     def _failed(self, error: BaseException) -> IndexUnavailable:
         """Count a failure, say so once; return what to raise."""
