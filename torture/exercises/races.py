@@ -330,7 +330,7 @@ def on_server(seed: int, server: Any) -> list[int]:
 
     client: Any = redis.Redis(port=server.port)
     address = of_server.Address.parse(f"{server.url('race')}&parts={1 + 2 * (seed // EVERY % 2)}")
-    prefixes, ends = address.prefixes(address.parts), dict[int, float]()
+    prefixes, ends = address.prefixes, dict[int, float]()
     client.flushall()
     client.script_flush()  # or the order of steps hangs on whether an earlier race has brought it
 
@@ -344,7 +344,7 @@ def on_server(seed: int, server: Any) -> list[int]:
 
         def each(self, commands: Any) -> Any:
             race.scheduler.point()
-            writes = any(it[0] in ("EVALSHA", "ZADD") for _, it in commands)
+            writes = any(it[0] in ("EVAL", "EVALSHA", "ZADD") for _, it in commands)
             fails = writes and race.loses and not race.scheduler.over
             if fails and race.dice.random() < LOST:
                 return [redis.ConnectionError("it is not done")] * len(commands)
@@ -357,13 +357,13 @@ def on_server(seed: int, server: Any) -> list[int]:
             return answers
 
     class Noting(of_store.Store):
-        def _send(self, calls: Any, **how: Any) -> Any:
+        def _send(self, calls: Any) -> Any:
             """Take down when leases end; one that was over stays so."""
-            answers = super()._send(calls, **how)
+            answers = super()._send(calls)
             for (_, step, _, given), answer in zip(calls, answers, strict=True):
-                if step == "file" and given[0] and not isinstance(answer, Exception):
+                if step == "file" and given[0] and isinstance(answer, int):
                     # A crawl that has stood still meanwhile has little left.
-                    ends[answer[0]] = given[1] / 1000 * (given[1] / 1000 > race.scheduler.now + 30.0)
+                    ends[answer] = given[1] / 1000 * (given[1] / 1000 > race.scheduler.now + 30.0)
                 elif step in ("ZADD", "confirm") and answer == (step == "confirm"):
                     number, end = (given[2], given[1] / 1000) if step == "ZADD" else (given[0], math.inf)
                     ends[number] = end if race.scheduler.now < ends.get(number, 0) else 0

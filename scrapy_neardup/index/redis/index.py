@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,11 @@ from scrapy_neardup.index.pending import Lease, LeasedDocument, Leases, Pending,
 from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Stored
 from scrapy_neardup.index.search import Matches, Met, closest, most_shared, put_together
 
-from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES, Place, compared
+from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES
 from .opening import open_header
 from .scripts import Call
 from .server import Address, Server
-from .store import BATCH, RETRY_SECONDS, Known, Reading, Store, Write, parsed, raised
+from .store import BATCH, RETRY_SECONDS, Job, Known, Store, Wanted, raised
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0
@@ -58,13 +58,11 @@ class RedisIndex:
     ) -> None:
         self.address = address
         self.server = server or Server(address)
-        self.header, prefixes = open_header(self.server, wanted, ignore, window=window, reset=reset)
-        self.store = Store(self.server, self.header, prefixes, window)
+        self.header = open_header(self.server, wanted, ignore, window=window, reset=reset)
+        self.store = Store(self.server, self.header, window)
         self.leases = Leases(lease_seconds, self.store.renew, self.store.leases)
         self._close_seconds = close_seconds
         self._closing = threading.Event()
-        #: Names of buckets that were longer: they are read by themselves, so that only a part need be read.
-        self._long: set[bytes] = set()
         #: Documents that go once another one is confirmed.
         self._replaced: dict[Reservation, Known] = {}
         #: How often a document was judged anew.
@@ -74,8 +72,8 @@ class RedisIndex:
 
     def find(self, document: Documents, lookups: Sequence[Lookup]) -> Found:
         self._require_open()
-        _, matches, cut = self._file(document, self._wanted(document, lookups), lease_seconds=0)
-        return self._found(document, lookups, self._met(document, lookups, matches, cut)[0])
+        found = self.store.read(self._wanted(document, lookups), MOST_BYTES)
+        return self._found(document, lookups, *found)
 
     def reserve_if(
         self, document: Documents, lookups: Sequence[Lookup], decide: Callable[[Found], Filing | None]
@@ -84,71 +82,28 @@ class RedisIndex:
         wanted, one = self._wanted(document, lookups), document
         filing: Filing | None = None
         judged: list[int] | None = None
-        crowded = set[tuple[int, int]]()
         while True:
             # It is filed before it is judged: what it meets may have it taken out again.
-            reservation, matches, cut = self._file(
-                one, wanted, crowded, anyway=judged is not None, lease_seconds=self.leases.seconds
-            )
+            how: dict[str, Any] = {"anyway": judged is not None, "seconds": self.leases.seconds}
+            (read,) = self.store.do(self.store.filing(one, wanted, MOST_BYTES, **how), once=True)
+            reservation = self._hold(read.number, one) if read.number else None
             try:
+                raised([read.unread])
+                matches, cut = self.store.compared(read)
                 if judged != (numbers := matches.document.tolist()):
                     self._retries += judged is not None
                     judged = numbers
-                    met, crowded = self._met(document, lookups, matches, cut)
-                    filing = decide(self._found(document, lookups, met))
-                if reservation and filing and filing.document is one:
+                    filing = decide(self._found(document, lookups, matches, cut))
+                if filing is None:
+                    return None
+                raised([read.failure])
+                if reservation and filing.document is one:
                     self._replaced[reservation] = self.store.fetch(sorted(filing.replaces))
                     filed, reservation = reservation, None
                     return filed
+                one = filing.document
             finally:
                 if reservation:
-                    reservation.release()
-            if filing is None:
-                return None
-            one = filing.document
-
-    def _file(
-        self,
-        document: Documents,
-        wanted: Sequence[tuple[int, int, int]],
-        crowded: Collection[tuple[int, int]] = (),
-        *,
-        anyway: bool = False,
-        lease_seconds: float,
-    ) -> tuple[Reservation | None, Matches, set[int]]:
-        """As one, look up what is *wanted* and file *document*, one row, but for its keys that are *crowded*.
-
-        Returns its reservation for *lease_seconds*, none for 0, and what `_compared` does. Unless it is filed
-        *anyway* there may be none if something is met, of which it is a copy most often.
-        """
-        store, home, every = self.store, self.store.layout.home(document), range(len(self.store.prefixes))
-        others = [part for part in every if part != home]
-        while True:
-            known, number, reservation, is_filed, parts = store.known, 0, None, False, [*every]
-            probes = self._probes(wanted, known)
-            buckets = {each.bucket: each.part for _, each in probes}
-            reading = Reading(known, buckets, self._long.copy(), MOST_BYTES)
-            options = reading, crowded, anyway, lease_seconds
-            contents, since = dict[bytes, bytes | None](), [0] * len(every)
-            try:
-                while True:
-                    calls = [store.call(part, document, number, *options) for part in parts]
-                    said = store.answers(calls)
-                    if not number and isinstance(of_home := said[home], list) and isinstance(of_home[0], int):
-                        number = of_home[0]  # also if other parts fail
-                        reservation = self._hold(number, document) if number else None
-                    if store.learn(parts, raised(said)):
-                        break
-                    for part, call, (_, oldest, *values) in zip(parts, calls, said, strict=True):
-                        since[part] = int(oldest or 0)
-                        contents.update(zip(call.keys, values, strict=False))
-                    matches, cut = self._compared(probes, contents, since, MOST_BYTES)
-                    is_filed = number > 0 and (not others or parts == others)
-                    if is_filed or not number or (len(matches.query) and not anyway):
-                        return reservation if is_filed else None, matches, cut
-                    parts = others  # a like one that was faster in one of these is met there
-            finally:
-                if reservation and not is_filed:
                     reservation.release()
 
     def search(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> Matches:
@@ -162,90 +117,33 @@ class RedisIndex:
             raise IndexCorrupted(f"Document {min(missing)} is missing: ask for those that a search finds.")
         return known.documents.stored.take(np.searchsorted(np.array(known.numbers, np.int64), documents))
 
-    def _wanted(self, document: Documents, lookups: Sequence[Lookup]) -> list[tuple[int, int, int]]:
-        """Return family, key and distance of all that *lookups* of *document*, one row, look for."""
+    def _wanted(self, document: Documents, lookups: Sequence[Lookup]) -> list[Wanted]:
+        """Return all that *lookups* of *document*, one row, look for."""
         keys = self.store.layout.keys(document)
         return [(each.family, key, each.distance) for each in lookups for key in keys[each.family]]
 
-    def _met(
-        self, document: Documents, lookups: Sequence[Lookup], every: Matches, cut: set[int]
-    ) -> tuple[list[Met], set[tuple[int, int]]]:
-        """Return what each lookup of *document*, one row, has met among *every* match of what was wanted.
+    def _found(self, document: Documents, lookups: Sequence[Lookup], every: Matches, cut: set[int]) -> Found:
+        """Return what *lookups* of *document*, one row, find among *every* match of what was wanted.
 
-        Of *cut* positions buckets were not read in full. Returned besides: keys, with their families, that
-        so many have that no more need to be filed.
+        Of *cut* positions buckets were not read in full.
         """
-        keys = self.store.layout.keys(document)
-        crowded: set[tuple[int, int]] = set()
-        found, end = [], 0
+        keys, met, end = self.store.layout.keys(document), list[Met](), 0
         for family, _, most, nearest, _ in lookups:
             part, rows = Met({}), range(end, end := end + len(keys[family]))
             if len(every.query):  # with most there is nothing
-                met = every.take((every.query >= rows.start) & (every.query < rows.stop))
+                some = every.take((every.query >= rows.start) & (every.query < rows.stop))
                 if not self.header.families[family].equal:
-                    part = closest((met,), nearest)
+                    part = closest((some,), nearest)
                 else:
                     counts: Counter[int] = Counter()
-                    for row in dict.fromkeys(met.query.tolist()):
-                        numbers = met.document[met.query == row].tolist()
+                    for row in dict.fromkeys(some.query.tolist()):
+                        numbers = some.document[some.query == row].tolist()
                         if most and len(numbers) > CAP + most:
-                            crowded.add((family, keys[family][row - rows.start]))
+                            self.store.crowded.add((family, keys[family][row - rows.start]))
                         if not most or len(numbers) <= most:
                             counts.update(numbers)
                     part = most_shared(counts, nearest)
-            found.append(part._replace(narrowed=not cut.isdisjoint(rows)))
-        return found, crowded
-
-    def _probes(
-        self, wanted: Sequence[tuple[int, int, int]], known: tuple[bytes, ...]
-    ) -> list[tuple[int, Place]]:
-        """Return where families, keys, distances are looked for, with the position of what is *wanted*.
-
-        *known* are the generations of each part.
-        """
-        return [
-            (row, place)
-            for row, (family, key, distance) in enumerate(wanted)
-            for generation in parsed(known)
-            for place in self.store.layout.places(family, key, distance, generation)
-        ]
-
-    def _look(self, wanted: Sequence[tuple[int, int, int]]) -> Matches:
-        """Read all of the buckets of what is *wanted*; return what is met, by position of what was wanted."""
-        store, known = self.store, None
-        while known != store.known:
-            known = store.known
-            probes = self._probes(wanted, known)
-            heads = store.everywhere("MGET", b"g", b"o")
-            for bucket, part in {place.bucket: place.part for _, place in probes}.items():
-                heads[part].keys.append(bucket)
-            said = store.ask(heads)
-            store.learn(range(len(heads)), said)
-        contents, since = dict[bytes, bytes | None](), [int(oldest or 0) for _, oldest, *_ in said]
-        for head, values in zip(heads, said, strict=True):
-            contents |= zip(head.keys, values, strict=True)
-        return self._compared(probes, contents, since, 0)[0]
-
-    def _compared(
-        self,
-        probes: Sequence[tuple[int, Place]],
-        contents: Mapping[bytes, bytes | None],
-        since: Sequence[int],
-        most: int,
-    ) -> tuple[Matches, set[int]]:
-        """Compare *probes* with the last *most* bytes of their buckets' *contents*; 0: with all.
-
-        Returns what is met in each part from a number *since* on, by position of what was wanted, and the
-        positions of which not all was compared.
-        """
-        data = {place.bucket: (contents[place.bucket] or b"")[-most:] for _, place in probes}
-        cut = {bucket for bucket, content in data.items() if 0 < most == len(content)}
-        self._long.update(cut)
-        met = [compared(probes, data, width, since) for width in (NEAR_BYTES, EQUAL_BYTES)]
-        return Matches.gather(met), {row for row, place in probes if place.bucket in cut}
-
-    def _found(self, document: Documents, lookups: Sequence[Lookup], met: Sequence[Met]) -> Found:
-        """Return those documents that are there of what lookups have *met*."""
+            met.append(part._replace(narrowed=not cut.isdisjoint(rows)))
         numbers, shared, crowded, narrowed = put_together(met)
         if not len(numbers):  # so it is with most
             return Found(numbers, shared, self.store.layout.none.stored, [], crowded, narrowed)
@@ -253,29 +151,34 @@ class RedisIndex:
         there = np.array(known.numbers, np.int64)
         shared = shared[:, numbers.searchsorted(there)]
         for row, lookup in zip(shared, lookups, strict=True):
-            kind, rows = self.header.families[lookup.family], self.header.rows[lookup.family]
             if row.any():
                 # Entries have few bits of a hash, and a number that may be another one's; documents the keys.
-                ours = np.unique(document.keys[rows, 0])
-                bits = np.bitwise_count(known.documents.keys[rows][:, :, np.newaxis] ^ ours[kind.has(ours)])
-                np.minimum(row, (bits <= lookup.distance).any(axis=0).sum(axis=1), out=row)
+                bits = [self._apart(lookup.family, known.documents, key) for key in keys[lookup.family]]
+                np.minimum(row, (np.array(bits) <= lookup.distance).sum(axis=0), out=row)
         own = zip(known.numbers, known.documents.urls, known.leases, strict=True)
         pending = [self._handle(*each) for each in own]
         found = Found(there, shared, known.documents.stored, pending, crowded, narrowed)
         return found.take(np.flatnonzero(shared.any(axis=0)))
 
+    def _apart(self, family: int, documents: Documents, key: int) -> NDArray[np.uint8]:
+        """Return in how many bits the closest of the keys of each of some *documents* differs: uint8[n]."""
+        theirs, has = documents.keys[self.header.rows[family]], self.header.families[family].has
+        bits = np.bitwise_count(theirs ^ np.uint64(key))
+        nearest: NDArray[np.uint8] = np.where(has(theirs), bits, np.uint8(255)).min(axis=0)
+        return nearest
+
     def retrieve(self, family: int, keys: NDArray[np.uint64], distance: int = 0) -> tuple[Matches, Stored]:
         self._require_open()
-        kind, rows = self.header.families[family], self.header.rows[family]
+        kind = self.header.families[family]
         matches, stored = list[Matches](), [Stored(np.empty(0, self.header.dtype), [], [])]
         for start in range(0, len(keys), BATCH):
             some = keys[start : start + BATCH]
             wanted = [(family, key, distance) for key in some[kind.has(some)].tolist()]
-            known = self.store.fetch(np.unique(self._look(wanted).document).tolist())
-            numbers, theirs = np.array(known.numbers, np.int64), known.documents.keys[rows]
+            found, _ = self.store.read(wanted)
+            known = self.store.fetch(np.unique(found.document).tolist())
+            numbers = np.array(known.numbers, np.int64)
             for query in np.flatnonzero(kind.has(some)).tolist() if len(numbers) else ():
-                bits = np.bitwise_count(theirs ^ some[query])
-                bits = np.where(kind.has(theirs), bits, np.uint8(255)).min(axis=0)
+                bits = self._apart(family, known.documents, some[query])
                 (near,) = (bits <= distance).nonzero()
                 matches.append(Matches(np.full(len(near), start + query), numbers[near], bits[near]))
                 stored.append(known.documents.stored.take(near))
@@ -288,7 +191,7 @@ class RedisIndex:
             ones = (documents.take(slice(row, row + 1)) for row in rows)
             # So that numbers go up from one to the next, whatever their part.
             last = max(map(int, store.ask(store.everywhere("GET", b"n"))))
-            numbers += store.run(*(store.filing(one, last + at * parts) for at, one in enumerate(ones)))
+            numbers += store.do(*(store.keeping(one, last + at * parts) for at, one in enumerate(ones)))
         return np.array(numbers, np.int64)
 
     def discard(self, documents: Sequence[int]) -> None:
@@ -296,7 +199,7 @@ class RedisIndex:
         known = self.store.fetch(sorted(set(documents)))
         gone = [self.store.removal(*each) for each in known.each()]
         for start in range(0, len(gone), BATCH):
-            self.store.run(*gone[start : start + BATCH])
+            self.store.do(*gone[start : start + BATCH])
 
     def flush(self) -> None:
         self._require_open()
@@ -326,7 +229,7 @@ class RedisIndex:
             kept = sum(int(each or 0) for each in counts[: len(alive)]) - sum(counts[len(alive) :])
             stored = {"documents": kept, "pending": sum(alive)}
         return stored | {
-            "backlog": len(self.store.settled),
+            "backlog": len(self.store.queue),
             "retries": self._retries,
             "lost": self.store.lost,
             "failed_calls": self.server.failed,
@@ -353,10 +256,10 @@ class RedisIndex:
             replaced = self._replaced.pop(reservation, None)
             if reservation.confirmed:
                 kept = document._replace(notes=[reservation.note])
-                gone = (Write(store.removal(*each), each[1]) for each in replaced.each()) if replaced else ()
-                store.settle(store.confirmation(number, kept), *gone)
+                gone = (Job(store.removal(*each), each[1]) for each in replaced.each()) if replaced else ()
+                store.settle(Job(store.confirmation(number, kept), kept), *gone)
             else:
-                store.settle(Write(store.removal(number, document)))
+                store.settle(Job(store.removal(number, document)))
             self.leases.held.pop(number, None)
 
         reservation = self.leases.held[number] = Reservation(document.urls[0], settle)
@@ -372,7 +275,7 @@ class RedisIndex:
         """Write what was settled, renew leases, ask for what is waited for, until this is closed."""
         wait = TICK_SECONDS
         while not self._closing.wait(wait):
-            wait = RETRY_SECONDS if self.store.settled and self.store.write() else TICK_SECONDS
+            wait = RETRY_SECONDS if self.store.write() else TICK_SECONDS
             self.leases.tick()
 
     def _require_open(self) -> None:

@@ -39,7 +39,7 @@ from scrapy_neardup.index.search import NO_MATCHES, Matches
 from scrapy_neardup.index.tables import NO_KEY
 
 #: Version of this layout, beside the format of the header.
-VERSION = 3
+VERSION = 4
 #: Documents of a group.
 GROUP = 128
 #: Bits of a permuted key that name its bucket in the smallest generation, bits of a hash of a key that has to
@@ -238,15 +238,14 @@ def compared(
     if not full:
         return NO_MATCHES
     rows, places, data = zip(*full, strict=True)
-    sizes = [len(each) for each in data]
-    if any(size % width for size in sizes):
+    counts = [len(each) // width for each in data]
+    if any(len(each) % width for each in data):
         raise damaged("a bucket that was cut")
-    counts = np.array(sizes) // width
-    entries = np.frombuffer(b"".join(data), np.uint8).reshape(-1, width)
+    # A key is read with what stands behind it, which is masked.
+    entries, size = b"".join((*data, bytes(8))), sum(counts)
+    keys = np.ndarray(size, "<u8", entries, 0, (width,)) & np.uint64((1 << 8 * (width - 4)) - 1)
     asked = np.array([int.from_bytes(place.entry, "little") for place in places], np.uint64)
-    keys = np.zeros((len(entries), 8), np.uint8)
-    keys[:, : width - 4] = entries[:, :-4]
-    bits = np.bitwise_count(keys.view("<u8")[:, 0] ^ asked.repeat(counts))
+    bits = np.bitwise_count(keys ^ asked.repeat(counts))
     within = np.array([place.within for place in places])
     (near,) = (bits <= within.repeat(counts)).nonzero()
     if not len(near):  # so it is with most
@@ -254,11 +253,19 @@ def compared(
     probe = np.arange(len(full)).repeat(counts)[near]
     # Of the numbers the last 32 bits stand there: a generation has fewer.
     start = np.array([place.start for place in places])[probe]
-    low = np.ascontiguousarray(entries[near, -4:]).view("<u4")[:, 0]
+    low = np.ndarray(size, "<u4", entries, width - 4, (width,))[near]
     numbers = start + (low - start & 0xFFFFFFFF)
     apart = bits[near] + np.array([place.flipped for place in places], np.uint8)[probe]
     met = Matches(np.array(rows)[probe], numbers, apart)
     return met.take(numbers >= np.array(since)[numbers % len(since)])
+
+
+def before(content: bytes, entry: bytes) -> bytes:
+    """Return what stands before an *entry* in the *content* of a bucket; all if it is not there."""
+    at = content.find(entry)
+    while at > 0 and at % len(entry):
+        at = content.find(entry, at + 1)
+    return content if at < 0 else content[:at]
 
 
 def damaged(what: str) -> IndexCorrupted:

@@ -97,69 +97,57 @@ local function find(bucket, entry, bytes)
   return at
 end
 
--- Read buckets, and file a document, as one: who files a like one later reads it there. Arguments: its value
--- in the part that gives it a number, else empty; when its lease ends, the time, and the window, all in
--- milliseconds; the generations that the crawler knows; its number, and 0 if it has none: then it is filed
--- only where its value is; one that this exceeds; the generation that it is filed in, which the part begins
--- if it is behind; how many bytes entries have that keep it from being filed if their bucket has them, -1 for
--- none; how many of the keys, which are buckets, are read; of how many of these, the last ones, only so many
--- bytes; for each bucket an entry but for its number, empty if it is not filed there.
--- Returns its number, 0 if it is not filed, the first number that is not too old, and the buckets as they
--- were. A part that knows other generations does nothing, and returns these.
+-- File a document in buckets, which are the keys: who files a like one later reads it there. Arguments: its
+-- value in the part that gives it a number, else empty; when its lease ends, the time, and the window, all in
+-- milliseconds; the generations that the crawler knows; its number, 0 if it has none; one that this exceeds;
+-- the generation that it is filed in, which the part begins if it is behind; 1 if it is not filed beside one
+-- with its first entry, else 0; for each bucket an entry but for its number.
+-- Returns its number, 0 if it is not filed. A part that knows other generations only returns these.
 function step.file(key, keys, at)
   local value, ends, now, window, known, number, after = unpack(ARGV, at + 1, at + 7)
-  local start, more, stops = tonumber(ARGV[at + 8]), ARGV[at + 9], tonumber(ARGV[at + 10])
-  local reads, long, most = tonumber(ARGV[at + 11]), tonumber(ARGV[at + 12]), ARGV[at + 13]
-  local state = call('MGET', prefix .. 'n', prefix .. 'g', prefix .. 'w', prefix .. 'count', prefix .. 'o')
-  local last, found = tonumber(state[1]), {}
-  if state[2] ~= known then return {state[2]} end
-  if reads > long then found = call('MGET', unpack(KEYS, key + 1, key + reads - long)) end
-  for each = reads - long + 1, reads do found[each] = call('GETRANGE', KEYS[key + each], -most, -1) end
-  local gives, stopped = value ~= '', value == '' and number == '0'
-  for each = 1, reads do
-    local entry = ARGV[at + 13 + each]
-    stopped = stopped or #entry == stops and found[each] and find(found[each], entry, stops + 4)
-  end
-  if stopped then return {0, state[5], unpack(found, 1, reads)} end
+  local start, more, stops, entry = tonumber(ARGV[at + 8]), unpack(ARGV, at + 9, at + 11)
+  local state = call('MGET', prefix .. 'n', prefix .. 'g', prefix .. 'w', prefix .. 'count')
+  local last, count = tonumber(state[1]), tonumber(state[4] or 0)
+  if state[2] ~= known then return state[2] end
+  if stops == '1' and find(call('GET', KEYS[key + 1]) or '', entry, #entry + 4) then return 0 end
   if tonumber(string.match(known, '(%d+):%d+$')) < start then
     known, last = begin(known, start, more, last), math.max(start - 1, last)
   end
-  local count = tonumber(state[4] or 0)
+  local gives = value ~= ''
   number = tonumber(number)
   if gives then
     number = math.max(last, tonumber(after)) + 1
     number = number + (part - number) % parts
     count = count + 1
   end
-  local place, named = (number - part) / parts, text(number)
-  local slot = place % 128
-  local group = text((place - slot) / 128)
-  local documents, low = prefix .. 'd' .. group, struct.pack('<I4', number % 4294967296)
-  -- Documents are kept in lists: these have less room for a length than a server for a key.
-  local filed = gives and call('LLEN', documents) or 0
-  if filed > slot then error('the documents are not numbered as they are filed') end
-  local done = redis.pcall('MSET', prefix .. 'n', text(math.max(last + 1, number)), prefix .. 'count', count)
-  -- A full server lets nothing begin, and can be read.
-  if done.err then return stops < 0 and done or {0, state[5], unpack(found, 1, reads)} end
+  -- First, because a full server lets nothing else begin.
+  call('MSET', prefix .. 'n', text(math.max(last + 1, number)), prefix .. 'count', count)
   if window ~= '0' and tonumber(window) < tonumber(state[3] or math.huge) then
     call('SET', prefix .. 'w', window)
   end
   if gives then
+    local place = (number - part) / parts
+    local slot = place % 128
+    local group = text((place - slot) / 128)
+    -- Documents are kept in lists: these have less room for a length than a server for a key.
+    local documents = prefix .. 'd' .. group
+    local filed = call('LLEN', documents)
+    if filed > slot then error('the documents are not numbered as they are filed') end
     if filed == 0 then call('ZADD', prefix .. 't', 'NX', now, group) end
     for each = filed + 1, slot do call('RPUSH', documents, '') end
     call('RPUSH', documents, value)
-    call('ZADD', prefix .. 'p', ends, named)
+    call('ZADD', prefix .. 'p', ends, text(number))
   end
+  local low = struct.pack('<I4', number % 4294967296)
   for each = 1, keys do
-    local bucket, entry = KEYS[key + each], ARGV[at + 13 + each]
-    if entry ~= '' then call('APPEND', bucket, entry .. low) end
-    if entry ~= '' and window ~= '0' then call('PEXPIRE', bucket, window) end
+    call('APPEND', KEYS[key + each], ARGV[at + 10 + each] .. low)
+    if window ~= '0' then call('PEXPIRE', KEYS[key + each], window) end
   end
   if gives then
     grow(known, number, count)
     if window ~= '0' then expire(now - window) end
   end
-  return {number, state[5], unpack(found, 1, reads)}
+  return number
 end
 
 -- Confirm a pending document, and give it another value unless that is empty. Its group is the key.

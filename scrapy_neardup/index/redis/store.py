@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice, repeat
@@ -15,11 +15,12 @@ from scrapy_neardup.errors import IndexMismatch, IndexUnavailable
 from scrapy_neardup.index.header import Header
 from scrapy_neardup.index.pending import Lease
 from scrapy_neardup.index.protocol import Documents
+from scrapy_neardup.index.search import Matches
 
-from .layout import EQUAL_BYTES, GONE, Generation, Layout, Place
+from .layout import EQUAL_BYTES, GONE, NEAR_BYTES, Generation, Layout, Place, before, compared
 from .opening import first_number, make_part
-from .scripts import DIGEST, Call, packed
-from .server import Addressed, IndexGone, Server
+from .scripts import Call, packed
+from .server import Addressed, Again, IndexGone, Server
 
 #: Documents sent or asked for at a time.
 BATCH = 512
@@ -33,36 +34,49 @@ RETRY_SECONDS = 1.0
 NAMED = 5
 #: No generation has so many documents.
 MOST_NUMBERS = 1 << 32
+#: Family, key and distance of what is looked for.
+Wanted = tuple[int, int, int]
+#: Strings on the server, by name.
+Contents = dict[bytes, bytes | None]
 #: Keys that tell a document from others as far as is needed.
 _FIRST_KEYS = 2
-
-
-class Replaced(IndexUnavailable):
-    """Another index is in the place of the one that was opened, so waiting does not help."""
 
 
 Steps = Generator[Sequence[Call], list[Any], Any]
 
 
-class Write:
-    """An operation of several steps, such as to settle a document; each step may be made twice."""
+class Job:
+    """An operation of several *steps*. One that fails is made again, unless it is asked only *once*.
 
-    def __init__(self, steps: Steps, kept: Documents | None = None, number: int = 0) -> None:
-        self.steps = steps
-        #: The calls of the step that is next, and at the end what has come of all.
-        self.calls, self.result = next(steps), None
-        #: The document, one row, None if it lapses by itself; its number while this is to confirm it, else 0.
-        self.kept, self.number = kept, number
+    *kept* is a document, one row, that is named if it cannot be written.
+    """
 
-    def goes_on(self, answers: list[Any]) -> bool:
-        """Take the *answers* to the last calls; return whether there are others."""
-        self.number = 0
+    def __init__(self, steps: Steps, kept: Documents | None = None, *, once: bool = False) -> None:
+        self._steps, self.kept, self._once = steps, kept, once
+        #: The calls of the step that is next; why it has failed.
+        self.calls = next(steps)
+        self.failure: Exception | None = None
+        #: Whether all is done, and what has come of it.
+        self.done, self.result = False, None
+
+    def take(self, answers: list[Any]) -> None:
+        """Go on with the *answers* to the calls, of which some may be errors."""
+        errors = [each for each in answers if isinstance(each, Exception)]
+        if any(isinstance(each, Again) for each in errors):
+            return
+        if errors and not self._once:
+            self.failure = errors[0]
+            return
         try:
-            self.calls = self.steps.send(answers)
+            self.calls = self._steps.send(answers)
         except StopIteration as end:
-            self.result = end.value
-            return False
-        return True
+            self.done, self.result = True, end.value
+        except IndexUnavailable as error:
+            self.done, self.failure = True, error
+
+
+def _question(calls: Sequence[Call]) -> Steps:
+    return (yield calls)
 
 
 class Known(NamedTuple):
@@ -77,25 +91,20 @@ class Known(NamedTuple):
         return ((number, self.documents.take(slice(row, row + 1))) for row, number in enumerate(self.numbers))
 
 
-class Reading(NamedTuple):
-    """What is read of an index, and with that known, when a document is filed there."""
+class Read(NamedTuple):
+    """What was read to see what is met, perhaps after a document was filed."""
 
-    #: The generations of each part, as they stand there.
-    known: tuple[bytes, ...]
-    #: Buckets, with the part that each is in.
-    buckets: Mapping[bytes, int] = {}
-    #: Those of which only the last *most* bytes are read.
-    long: Collection[bytes] = ()
-    most: int = 0
-
-
-class Asked(NamedTuple):
-    """What a thread asks for; without calls, that all is written that was settled."""
-
-    calls: Sequence[Call]
-    answers: list[Any]
-    #: Set once the answers are there, or it has the turn.
-    told: threading.Event
+    #: Where something is looked for, with its position among what is wanted.
+    probes: list[tuple[int, Place]]
+    #: What stands there, of buckets the last *most* bytes, 0: all.
+    contents: Contents
+    most: int
+    #: The entry of the document in some of the buckets: what came later meets that one.
+    own: dict[bytes, bytes]
+    #: The number of the document, 0 if it has none; why it is not filed, and why not all was read.
+    number: int = 0
+    failure: Exception | None = None
+    unread: Exception | None = None
 
 
 def raised(answers: list[Any]) -> list[Any]:
@@ -118,24 +127,27 @@ class Store:
     What threads ask for at a time goes in one round trip. All but `settle` raise `IndexUnavailable`.
     """
 
-    def __init__(self, server: Server, header: Header, prefixes: Sequence[bytes], window: float) -> None:
+    def __init__(self, server: Server, header: Header, window: float) -> None:
         self.server = server
         self.header = header
-        self.prefixes = prefixes
+        self.prefixes = prefixes = server.address.prefixes
         self.layout = Layout(header, prefixes)
         self._window = round(window * 1000)
-        self._lock = threading.Lock()
-        #: What threads ask for. The first of them makes the calls: it has the turn.
-        self._waiting: list[Asked] = []
-        #: What was confirmed or released and is not yet written.
-        self.settled: list[Write] = []
+        #: Told when a round trip is over; whether a thread makes one.
+        self._turn, self._taken = threading.Condition(threading.Lock()), False
+        #: What is asked for, and what was confirmed or released and is not yet written.
+        self.queue: list[Job] = []
+        #: Names of buckets that were longer: they are read by themselves, so that only a part need be read.
+        self.long = set[bytes]()
+        #: Keys, with their families, that so many have that no more are filed under them.
+        self.crowded = set[tuple[int, int]]()
         #: Milliseconds that the server's clock is ahead of `time.monotonic`.
         self._ahead = 0.0
         #: Documents that were to be kept and were given up.
         self.lost = 0
         #: As far as is known: the generations of each part. The next document is of the last.
         self.known: tuple[bytes, ...] = (b"0:0",) * len(prefixes)
-        self.learn(range(len(prefixes)), self.ask(self.everywhere("MGET", b"g")))
+        self.known = (*self.ask(self.everywhere("GET", b"g")),)
 
     # Making calls
 
@@ -144,79 +156,76 @@ class Store:
         every = enumerate(self.prefixes)
         return [Call(part, command, [prefix + name for name in names], more) for part, prefix in every]
 
-    def run(self, *every: Steps) -> list[Any]:
-        """Take all steps of *every* operation, those of all at once; return what each returns."""
-        going = writes = [Write(steps) for steps in every]
-        while going:
-            try:
-                answers = iter(self.ask([call for each in going for call in each.calls]))
-            except IndexUnavailable as error:
-                for each in going:
-                    with suppress(IndexUnavailable):
-                        each.steps.throw(error)
-                raise
-            going = [each for each in going if each.goes_on([*islice(answers, len(each.calls))])]
-        return [each.result for each in writes]
-
     def ask(self, calls: Sequence[Call]) -> list[Any]:
         """Make *calls*, and return their answers."""
-        return raised(self.answers(calls)) if calls else []
+        return raised(self.do(_question(calls), once=True)[0]) if calls else []
 
-    def answers(self, calls: Sequence[Call]) -> list[Any]:
-        """Return the answers to *calls*, or errors: whoever has the turn asks for all who wait."""
-        mine = Asked(calls, [], threading.Event())
+    def settle(self, *jobs: Job) -> None:
+        """Have *jobs* done, in their order, with what is asked next; do not wait for that."""
+        with self._turn:
+            self.queue += jobs
+
+    def do(self, *every: Steps, once: bool = False) -> list[Any]:
+        """Do operations at once; return what each returns. One that fails is given up, or told if *once*."""
+        jobs = [Job(each, once=once) for each in every]
+        self.settle(*jobs)
         try:
-            with self._lock:
-                self._waiting.append(mine)
-                first = self._waiting[0]
-            if first is not mine:
-                mine.told.wait()
-            if not mine.answers:
-                self._ask_for_all()
+            if failure := self._write(jobs):
+                raise failure
         finally:
-            with self._lock:
-                self._waiting = [each for each in self._waiting if not each.answers and each is not mine]
-                for first in self._waiting[:1]:
-                    first.told.set()
-        return mine.answers
-
-    def _ask_for_all(self) -> None:
-        """Ask for what threads wait for, in one round trip. Needs the turn."""
-        every, failure = [*self._waiting], None
-        calls = [call for each in every for call in each.calls]
-        # A removal from several parts takes several rounds, which end before anything else is asked.
-        while not failure and (
-            (self.settled and not all(each.calls for each in every))
-            or (len(self.prefixes) > 1 and not all(write.number for write in self.settled))
-        ):
-            failure = self._round(())[1]
-        answers = iter(self._round(calls)[0] if calls else [])
-        with self._lock:  # who has none by then asks
-            for each in every:
-                each.answers.extend(islice(answers, len(each.calls)) if each.calls else [failure])
-        for each in every:
-            each.told.set()
-
-    def settle(self, *writes: Write) -> None:
-        """Have *writes* made, in their order, before what is asked later; do not wait for that."""
-        with self._lock:
-            self.settled = [*self.settled, *writes]
+            with self._turn:
+                self.queue = [each for each in self.queue if each not in jobs]
+        return [each.result for each in jobs]
 
     def write(self) -> Exception | None:
         """Write what was settled; return why something of it is not written, and waits."""
-        return self.answers(())[0]  # type: ignore[no-any-return]
+        return self._write([*self.queue])
+
+    def _write(self, jobs: Sequence[Job]) -> Exception | None:
+        for each in jobs:
+            each.failure = None
+        self._wait(lambda: all(each.done or each.failure for each in jobs))
+        return next((each.failure for each in jobs if each.failure), None)
+
+    def _wait(self, is_over: Callable[[], bool]) -> None:
+        """Make round trips until something is so, or wait while another thread makes them."""
+        while not is_over():
+            with self._turn:
+                self._turn.wait_for(lambda: is_over() or not self._taken)
+                if is_over():
+                    return
+                self._taken = True
+            try:
+                self._round()
+            finally:
+                with self._turn:
+                    self._taken = False
+                    self._turn.notify_all()
+
+    def _round(self) -> None:
+        """Make the next step of all in the queue, in one round trip. Needs the turn."""
+        every = [*self.queue]
+        calls = [call for each in every for call in each.calls]
+        try:
+            answers = iter(self._send(calls))
+        except Exception as error:  # noqa: BLE001  # what was settled waits; who asks is told
+            answers = iter([error] * len(calls))
+        for each in every:
+            each.take([*islice(answers, len(each.calls))])
+        with self._turn:
+            self.queue = [each for each in self.queue if not each.done]
 
     def close(self, seconds: float) -> None:
         """Write what was settled, tried for so many *seconds*. Raises an error that names what is not."""
         ends, self.server.anyway = time.monotonic() + seconds, True
-        while self.settled:
+        while self.queue:
             failure = self.write()
             # What was released lapses by itself.
-            left = [*{write.kept.urls[0]: 1 for write in self.settled if write.kept is not None}]
-            if failure and left and not isinstance(failure, Replaced) and time.monotonic() < ends:
+            left = [*{each.kept.urls[0]: 1 for each in self.queue if each.kept is not None}]
+            if failure and left and time.monotonic() < ends:
                 time.sleep(min(RETRY_SECONDS, seconds / 10))
             elif failure:
-                self.settled = []
+                self.queue = []
                 self.lost += len(left)
                 if not left:
                     return
@@ -226,86 +235,51 @@ class Store:
                     f"will pass: {', '.join(left[:NAMED])}{more}. {failure}"
                 ) from failure
 
-    def _round(self, calls: Sequence[Call]) -> tuple[list[Any], Exception | None]:
-        """Make settled writes and *calls*, all in one round trip. Needs the turn.
-
-        Confirmations do not go along with what only reads: `_stored` knows of them. Returns the answers, and
-        the error of a write that is made again later.
-        """
-        writes = self.settled
-        if calls and all(call.step.isupper() for call in calls) and all(write.number for write in writes):
-            writes = []
-        every = [*(call for write in writes for call in write.calls), *calls]
-        try:
-            answers = iter(self._send(every))
-        except Exception as error:  # noqa: BLE001  # the writes wait; who asks is told
-            answers = iter([error] * len(every))
-        failure, left = None, list[Write]()
-        for write in writes:
-            mine = [*islice(answers, len(write.calls))]
-            errors = [each for each in mine if isinstance(each, Exception)]
-            failure = errors[0] if errors else failure
-            if errors or write.goes_on(mine):
-                left.append(write)
-        with self._lock:
-            self.settled = [*left, *self.settled[len(writes) :]]
-        return [*answers], failure
-
-    def _send(self, calls: Sequence[Call], *, again: bool = True) -> list[Any]:
+    def _send(self, calls: Sequence[Call]) -> list[Any]:
         """Make *calls*, in each part first those that write; return their answers, or errors.
 
-        Raises `IndexGone`.
+        A part that is gone begins anew.
         """
-        asks = any(call.step.isupper() or call.step == "file" for call in calls)
-        sent: list[Addressed] = [(self.prefixes[0], ("TIME",))] if asks else []
         kinds: dict[tuple[int, bool], list[int]] = {}
         for row, call in enumerate(calls):
             kinds.setdefault((call.part, call.step.isupper()), []).append(row)
         runs = [
-            (part, rows[start : start + STEPS])
-            for (part, _), rows in sorted(kinds.items())
+            (part, reads, rows[start : start + STEPS])
+            for (part, reads), rows in sorted(kinds.items())
             for start in range(0, len(rows), STEPS)
         ]
-        for part, rows in runs:
+        sent: list[Addressed] = [(self.prefixes[0], ("TIME",))]
+        for part, reads, rows in runs:
             prefix, some = self.prefixes[part], [calls[row] for row in rows]
-            if some[0].step.isupper():
+            if reads:
                 sent.append((prefix, ("GET", prefix + b"id")))
                 sent += [(prefix, (call.step, *call.keys, *call.arguments)) for call in some]
             else:
-                sent.append((prefix, ("EVALSHA", DIGEST, *packed(self.header.uuid, self.prefixes, some))))
+                sent.append((prefix, (*self.server.runs, *packed(self.header.uuid, self.prefixes, some))))
         got = iter(self.server.send(sent))
-        if asks and isinstance(clock := next(got), tuple):
+        if isinstance(clock := next(got), tuple):
             now = time.monotonic()  # by a time before, a slow answer would end leases of others early
             self._ahead = clock[0] * 1000 + clock[1] / 1000 - now * 1000
-        answers: list[Any] = [None] * len(calls)
-        gone: dict[int, list[int]] = {}
-        for part, rows in runs:
-            made = first = next(got)
-            if calls[rows[0]].step.isupper():
-                made = [*islice(got, len(rows))]
-                if isinstance(first, bytes | None) and first != self.header.uuid.encode():
-                    shown = self.server.address.shown
-                    first = IndexGone(f"The index {shown} is gone, or another one is there.")
-            if isinstance(first, IndexGone):
-                if not again:
-                    raise first
-                gone.setdefault(part, []).extend(rows)
-            for row, answer in zip(rows, made if isinstance(made, list) else repeat(made), strict=False):
-                answers[row] = answer
-        for part, rows in gone.items():
+        answers, gone = dict[int, Any](), set[int]()
+        for part, reads, rows in runs:
+            first = next(got)
+            made = [*islice(got, len(rows))] if reads else first
+            if reads and isinstance(first, bytes | None) and first != self.header.uuid.encode():
+                made = IndexGone(f"The index {self.server.address.shown} is gone, or another one is there.")
+            gone.update([part] if isinstance(made, IndexGone) else [])
+            answers |= zip(rows, made if isinstance(made, list) else repeat(made), strict=False)
+        for part in gone:
             self._restore(part)
-            for row, answer in zip(rows, self._send([calls[row] for row in rows], again=False), strict=True):
-                answers[row] = answer
-        return answers
+        return [answers[row] for row in range(len(calls))]
 
     def _restore(self, part: int) -> None:
-        """Begin an empty part: the server has lost this one. Raises `Replaced` if another one is there."""
+        """Begin an empty part: the server has lost this one. Raises an error if another one is there."""
         with suppress(IndexMismatch):  # it has another layout
             first = first_number(self.server, self.generations[-1].start + MOST_NUMBERS)
-            there, parts = make_part(self.server, self.header, self.prefixes[part], len(self.prefixes), first)
+            there, parts = make_part(self.server, self.header, self.prefixes[part], first)
             if (there.uuid, parts) == (self.header.uuid, len(self.prefixes)):
                 return
-        raise Replaced(
+        raise IndexUnavailable(
             f"Another index is in {self.server.address.shown} now: start this crawl anew to use that one."
         )
 
@@ -316,84 +290,137 @@ class Store:
         """All generations that are known of any part."""
         return parsed(self.known)
 
-    def learn(self, parts: Sequence[int], said: Sequence[Sequence[object]]) -> bool:
-        """Take in the generations that *parts* know if answers begin with them; return whether any does."""
-        new = {part: one for part, (one, *_) in zip(parts, said, strict=True) if isinstance(one, bytes)}
-        self.known = tuple(new.get(part, old) for part, old in enumerate(self.known))
-        return bool(new)
+    def learn(self, part: int, known: bytes) -> None:
+        """Take in the generations that a *part* knows."""
+        self.known = (*self.known[:part], known, *self.known[part + 1 :])
+
+    # What is called
+
+    def read(self, wanted: Sequence[Wanted], most: int = 0) -> tuple[Matches, set[int]]:
+        """Return what `compared` does of the last *most* bytes of the buckets of what is *wanted*, 0: all."""
+        known = None
+        while known != self.known:
+            known = self.known
+            probes, reads = self._reads(wanted, known, most)
+            contents = Contents()
+            for call, answer in zip(reads, self.ask(reads), strict=True):
+                contents |= self._contents(call, answer)
+        return self.compared(Read(probes, contents, most, {}))
+
+    def _reads(
+        self, wanted: Sequence[Wanted], known: tuple[bytes, ...], most: int
+    ) -> tuple[list[tuple[int, Place]], list[Call]]:
+        """Return where what is *wanted* is looked for, see `Read`, and the calls that read that."""
+        if not wanted:
+            return [], []
+        probes = [
+            (row, place)
+            for row, (family, key, distance) in enumerate(wanted)
+            for generation in parsed(known)
+            for place in self.layout.places(family, key, distance, generation)
+        ]
+        heads, ends = self.everywhere("MGET", b"g", b"o"), list[Call]()
+        for bucket, part in {place.bucket: place.part for _, place in probes}.items():
+            if most and bucket in self.long:
+                ends.append(Call(part, "GETRANGE", [bucket], (-most, -1)))
+            else:
+                heads[part].keys.append(bucket)
+        return probes, heads + ends
+
+    def _contents(self, call: Call, answer: Any) -> Contents:
+        """Return what a *call* has read, and take in the generations."""
+        if call.step == "GETRANGE":
+            return {call.keys[0]: answer}
+        self.learn(call.part, answer[0])
+        return dict(zip(call.keys, answer, strict=True))
+
+    def compared(self, read: Read) -> tuple[Matches, set[int]]:
+        """Return what is met, by position of what was wanted, and positions of which not all was compared."""
+        probes, contents, most, own, *_ = read
+        data = {place.bucket: (contents.get(place.bucket) or b"")[-most:] for _, place in probes}
+        cut = {bucket for bucket, content in data.items() if 0 < most == len(content)}
+        self.long.update(cut)
+        data |= {bucket: before(data[bucket], entry) for bucket, entry in own.items() if bucket in data}
+        since = [int(contents.get(prefix + b"o") or 0) for prefix in self.prefixes]
+        met = [compared(probes, data, width, since) for width in (NEAR_BYTES, EQUAL_BYTES)]
+        return Matches.gather(met), {row for row, place in probes if place.bucket in cut}
+
+    def filing(
+        self,
+        document: Documents,
+        wanted: Sequence[Wanted] = (),
+        most: int = 0,
+        *,
+        anyway: bool = True,
+        seconds: float = FILING_SECONDS,
+        after: int = 0,
+    ) -> Steps:
+        """File *document*, one row, for so many *seconds*, then read the buckets of what is *wanted*.
+
+        Returns a `Read`. The number is *after* another one, and 0 if it could not be filed; or, unless it is
+        filed *anyway*, if another document has the first of its keys and that has to be equal: its digest.
+        """
+        home, now = self.layout.home(document), self.now()
+        others = [part for part in range(len(self.prefixes)) if part != home]
+        while True:
+            known, number, refused, contents, own = self.known, 0, False, Contents(), dict[bytes, bytes]()
+            generation, errors = parsed(known)[-1], dict[bool, Exception]()
+            places = self.layout.filed(document, generation, self.crowded)
+            probes, reads = self._reads(wanted, known, most)
+            # Other parts come later: who meets it there has to find it in the one that gives the number.
+            for parts in filter(None, ([home], others)):
+                calls = [call for call in reads if call.part in parts]
+                for part in parts if number else {home}.intersection(parts):
+                    mine = [place for place in places if place.part == part]
+                    stops = not (anyway or number) and len(places[0].entry) == EQUAL_BYTES - 4
+                    value, ends = b"" if number else self.layout.pack(document), now + round(seconds * 1000)
+                    told = value, ends, now, self._window, known[part], number, after, *generation, int(stops)
+                    entries = (place.entry for place in mine)
+                    calls.append(Call(part, "file", [place.bucket for place in mine], (*told, *entries)))
+                for call, answer in zip(calls, (yield calls), strict=True):
+                    if isinstance(answer, Exception):
+                        errors[call.step == "file"] = answer
+                    elif call.step != "file":
+                        contents |= self._contents(call, answer)
+                    elif isinstance(answer, bytes):
+                        refused = True
+                        self.learn(call.part, answer)
+                    else:
+                        number = number or answer
+                if number and not own:
+                    low = (number & 0xFFFFFFFF).to_bytes(4, "little")
+                    own = {place.bucket: place.entry + low for place in reversed(places)}
+                    # One that is met here may have the same home: it meets this one nowhere else.
+                    at_home = Read(probes, contents, most, own)
+                    if others and not anyway and len(self.compared(at_home)[0].query):
+                        self.settle(Job(self.removal(number, document)))
+                        number = 0
+            if not refused:
+                return Read(probes, contents, most, own, number, errors.get(True), errors.get(False))
+            if number:
+                self.settle(Job(self.removal(number, document)))
+
+    def keeping(self, document: Documents, after: int = 0) -> Steps:
+        """File *document*, one row, beside others, and confirm it; return its number, *after* another."""
+        while True:
+            number = (yield from self.filing(document, after=after)).number
+            (is_kept,) = yield [self._confirming(number, document, b"")]
+            if is_kept:
+                return number
+            self.settle(Job(self.removal(number, document)))
 
     def filed(self, number: int, document: Documents) -> list[Place]:
         """Return where *document*, one row, that has or had a *number* is filed."""
         there = [each for each in self.generations if each.start <= number]
         return self.layout.filed(document, there[-1] if there else self.generations[0])
 
-    # What is called
-
-    def call(
-        self,
-        part: int,
-        document: Documents,
-        number: int,
-        reading: Reading,
-        crowded: Collection[tuple[int, int]] = (),
-        anyway: bool = True,
-        lease_seconds: float = FILING_SECONDS,
-        after: int = 0,
-    ) -> Call:
-        """Return the call that files *document*, one row, in a *part*, but for its keys that are *crowded*.
-
-        If its *number* is 0 the part at home gives it one, *after* another; other parts are only read.
-        It is pending for *lease_seconds*, and only looked up for 0. Unless it is filed *anyway* it is given
-        no number if another one there has a key in common that has to be equal.
-        """
-        generation, home = parsed(reading.known)[-1], part == self.layout.home(document)
-        places = self.layout.filed(document, generation, crowded)
-        slots = [(place.bucket, place.entry) for place in places if place.part == part]
-        now, reads = self.now(), (0, 0, 0)
-        if reading.buckets:
-            named = {bucket for bucket, _ in slots}
-            slots += ((each, b"") for each, of in reading.buckets.items() if of == part and each not in named)
-            slots.sort(key=lambda slot: slot[0] in reading.long)
-            reads = len(slots), sum(bucket in reading.long for bucket, _ in slots), reading.most
-        value = self.layout.pack(document) if home and not number and lease_seconds else b""
-        stops = -1 if anyway or number else EQUAL_BYTES - 4
-        ends, entries = now + round(lease_seconds * 1000), (entry for _, entry in slots)
-        arguments = value, ends, now, self._window, reading.known[part], number, after, *generation, stops
-        return Call(part, "file", [bucket for bucket, _ in slots], (*arguments, *reads, *entries))
-
-    def filing(self, document: Documents, after: int = 0) -> Steps:
-        """File *document*, one row, beside others, and confirm it; return its number, *after* another.
-
-        It lapses if that fails.
-        """
-        home = self.layout.home(document)
-        while True:
-            number, is_kept, reading = 0, 0, Reading(self.known)
-            try:
-                said = yield [self.call(home, document, 0, reading, after=after)]
-                if not self.learn([home], said):
-                    number = said[0][0]
-                    others = [*{place.part for place in self.filed(number, document)} - {home}]
-                    said = yield [self.call(part, document, number, reading) for part in others]
-                    if not self.learn(others, said):
-                        (is_kept,) = yield [self._confirming(number, document, b"")]
-            finally:
-                if number and not is_kept:
-                    self.settle(Write(self.removal(number, document)))
-            if is_kept:
-                return number
-
-    def confirmation(self, number: int, document: Documents) -> Write:
-        """Return the write that keeps a pending *document*, one row with its note."""
-
-        def steps() -> Steps:
-            too_old = self.now() + (self._window or math.inf)
-            value = self.layout.pack(document) if document.notes[0] else b""
-            (filed,) = yield [self._confirming(number, document, value)]
-            if not filed and self.now() < too_old:  # it has gone, and is filed again beside others
-                yield from self.filing(document)
-
-        return Write(steps(), document, number)
+    def confirmation(self, number: int, document: Documents) -> Steps:
+        """Keep a pending *document*, one row with its note."""
+        too_old = self.now() + (self._window or math.inf)
+        value = self.layout.pack(document) if document.notes[0] else b""
+        (filed,) = yield [self._confirming(number, document, value)]
+        if not filed and self.now() < too_old:  # it has gone, and is filed again beside others
+            yield from self.keeping(document)
 
     def _confirming(self, number: int, document: Documents, value: bytes) -> Call:
         part, group, slot = self.layout.place(number)
@@ -428,7 +455,7 @@ class Store:
             for number, (value, lease) in zip(some, self._stored(some), strict=True):
                 if value and lease.confirmed is False:
                     lapsed = self.layout.unpack([value])
-                    self.settle(Write(self.removal(number, lapsed, if_lapsed=True)))
+                    self.settle(Job(self.removal(number, lapsed, if_lapsed=True)))
                 elif value:
                     there.append(number)
                     values.append(value)
@@ -453,13 +480,10 @@ class Store:
         places = [(number, *self.layout.place(number)) for number in numbers]
         ends = [Call(part, "ZSCORE", [self.prefixes[part] + b"p"], [it]) for it, part, *_ in places]
         lists = [Call(part, "LINDEX", [group], [slot]) for _, part, group, slot in places]
-        settled = {write.number: write.kept for write in self.settled if write.kept}
         answers = self.ask([*ends, *lists])
         values = (None if value == GONE else value for value in answers[len(numbers) :])
         found = []
-        for number, end, value in zip(numbers, answers, values, strict=False):
-            if number in settled:
-                value, end = value and self.layout.pack(settled[number]), None
+        for end, value in zip(answers, values, strict=False):
             seconds = 0.0 if end is None else (end - self.now()) / 1000
             lease = Lease(bool(value) if end is None else None if seconds > 0 else False, seconds)
             found.append((value, lease))
