@@ -65,7 +65,7 @@ URL_PARTS = (
 )
 #: What a window of 2 KB may refer to is all that stands before.
 _WINDOW = -11
-_MEMORY_LEVEL = 1
+_MEMORY_LEVEL = 5
 #: No value is longer once decompressed: this library has not written a longer one.
 _MOST_BYTES = 1 << 24
 
