@@ -105,8 +105,8 @@ def through(crawl: Crawl) -> float:
     return max(at for site, at in crawl.through.items() if site.startswith("innocent"))
 
 
-def hangs(count: int) -> list[tuple[str, float]]:
-    return [("hostile", 1000.0)] * count
+def hangs(count: int, seconds: float = 1000.0) -> list[tuple[str, float]]:
+    return [("hostile", seconds)] * count
 
 
 ORDERS: dict[str, Callable[[], list[tuple[str, float]]]] = {
@@ -116,6 +116,9 @@ ORDERS: dict[str, Callable[[], list[tuple[str, float]]]] = {
         page for index, good in enumerate(innocents()) for page in (*hangs(index % 15 == 0), good)
     ],
     "far more": lambda: hangs(2000) + innocents(),
+    "slow ones among": lambda: [
+        page for index, good in enumerate(innocents()) for page in (*hangs(index % 3 == 0, 8.0), good)
+    ],
     "alternating with good ones": lambda: [("hostile", QUICK), *hangs(1)] * 20 + innocents(),
 }  # fmt: skip
 

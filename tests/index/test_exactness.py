@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from itertools import combinations
 from pathlib import Path
@@ -28,7 +27,6 @@ from .small import SMALL, reading_of
 if TYPE_CHECKING:
     Million = tuple[NDArray[np.uint64], NDArray[np.uint64], list[tuple[int, ...]]]
 
-MOZ = json.loads((Path(__file__).parents[1] / "known_answers" / "moz.json").read_text(encoding="utf-8"))
 MASKS = np.array(
     [sum(1 << bit for bit in bits) for size in range(4) for bits in combinations(range(64), size)], np.uint64
 )
@@ -127,25 +125,6 @@ def test_all_within_a_distance_are_found(layout: tuple[int, int], distance: int)
             assert found(index.search(query, distance)) == brute_force(stored, query[np.newaxis], distance)
         with pytest.raises(ConfigurationError, match="distance is"):
             index.search(queries, index._index.header.families[0].tables.max_distance + 1)
-
-
-@pytest.mark.parametrize("case", ["find_all", "find_all_diverse"])
-@pytest.mark.parametrize("blocks", [4, 6, 9])
-def test_moz_finds_the_same_pairs(case: str, blocks: int, tmp_path: Path) -> None:
-    known = MOZ[case]
-    hashes = [int(value, 16) for value in known["hashes"]]
-    with FingerprintIndex.open(tmp_path, tables=PermutedTables(blocks, known["distance"])) as index:
-        index.add(hashes)
-        index._index.compact()  # type: ignore[attr-defined]  # from the log into a run
-        assert index.gauges()["runs"] == 1
-        matches = index.search(hashes, known["distance"])
-    pairs = {
-        frozenset((hashes[query], hashes[document]))
-        for query, document, _ in found(matches)
-        if query != document
-    }
-    assert pairs == {frozenset(int(value, 16) for value in pair) for pair in known["pairs"]}
-    assert len(matches.query) == len(hashes) + 2 * len(known["pairs"])
 
 
 @pytest.mark.parametrize("rows", [1, 50, 1000])
