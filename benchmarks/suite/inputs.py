@@ -93,10 +93,11 @@ def documents(header: Header, count: int, seed: int) -> Documents:
     records["time"] = 1_700_000_000 + np.arange(count) // 50  # so many pages a second
     records["tokens"] = dice.integers(100, 2000, count)
     records["shingles"] = records["tokens"]
-    for name, mean in (("numbers", 8), ("title", 8), ("figures", 8), ("words", 33)):  # as in pages of news
-        width = records[name].shape[1]
-        greatest = np.sort(dice.integers(1, 1 << 16, (count, width), np.uint16), axis=1)[:, ::-1]
-        records[name] = greatest * (np.arange(width) < dice.poisson(mean, count)[:, np.newaxis])
+    for name, bits in (("numbers", 16), ("figures", 16), ("words", 66), ("title", 32)):  # as in pages of news
+        sketch = records[name].view(np.uint8)
+        sketch[:] = 0
+        for place in dice.integers(0, 8 * sketch.shape[1], (bits, count)):
+            sketch[np.arange(count), place // 8] ^= (1 << place % 8).astype(np.uint8)
     keys = dice.integers(0, 2**64 - 1, (header.keys, count), np.uint64)
     return Documents(keys, records, list(itertools.islice(urls(seed), count)), [b""] * count)
 

@@ -21,7 +21,7 @@ from .signature import Features, Signature
 from .simhash import fingerprints
 from .sketch import sketch_each
 from .tokens import BETWEEN, HAN, SYLLABLE, tokenise
-from .values import FIGURES, NUMBERS, TITLE, figures, pack, titles, words
+from .values import figures, sketch_values, titles, words
 
 #: Characters of the texts that are signed together. With fewer, calls cost more; with more, caches overflow.
 _GROUP = 1 << 17
@@ -89,10 +89,10 @@ class Fingerprinter:
         shingles = terms.shingles(size, in_characters(size))
         keys, extra = self.scheme.sign(terms, shingles, self.seed)
         keys = keys.astype("<u8")
-        numbers = pack(terms.those(terms.tokens.numbers, terms.hashes), NUMBERS)
-        title = pack(titles(called, lines, self.seed), TITLE)
-        figured = pack(figures(short), FIGURES)
-        worded = words(short, terms, counts)
+        numbers = sketch_values("numbers", terms.those(terms.tokens.numbers, terms.hashes))
+        title = titles(called, lines, self.seed)
+        figured = sketch_values("figures", figures(short))
+        worded = sketch_values("words", *words(short, terms, counts))
         marks = self._fingerprints(mains, terms)
         return [
             Signature(

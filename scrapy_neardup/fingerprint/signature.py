@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 from scrapy_neardup.arguments import require_type, require_whole
 from scrapy_neardup.errors import ConfigurationError
 
-from .values import FIGURES, TITLE, WORDS
+from .values import TITLE, UNITS
 
 #: What a feature that occurs n times weighs in the vote: 1, √n, 1 + log n, or n; or ``keywords``: n² if it is
 #: long among those of the text.
@@ -18,7 +18,7 @@ Weight = Literal["set", "sqrt", "log", "tf", "keywords"]
 #: with the spaces and signs between them.
 Units = Literal["tokens", "characters"]
 
-VERSION = 9
+VERSION = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,12 @@ class Signature(NamedTuple):
     shingles: int
     #: One-permutation MinHash of the shingles, see `sketch.sketch_each`.
     sketch: bytes
-    #: The numbers in the text, packed, see values.py.
+    #: Sketch of the numbers in the text, bits of the words of the title (all zero if it is not known), and
+    #: sketches of figures and words in short lines, see values.py.
     numbers: bytes
-    #: The words of the title; all zero if the title is not known.
-    title: bytes = bytes(2 * TITLE)
-    #: The figures in short lines; a sketch of the words in them, see values.py.
-    figures: bytes = bytes(2 * FIGURES)
-    words: bytes = bytes(2 * WORDS)
+    title: bytes = bytes(TITLE)
+    figures: bytes = bytes(2 * UNITS["figures"])
+    words: bytes = bytes(2 * UNITS["words"])
     #: The text reads like a captcha, a cookie notice, a log-in form or an error page.
     wall: bool = False
     #: No reader sees the text, as far as the markup of its page tells.

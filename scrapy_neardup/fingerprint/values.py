@@ -1,13 +1,14 @@
-"""What a page says in numbers, title and short lines: values that are compared one by one.
+"""What a page says in numbers, title and short lines: values that are compared as such.
 
-Pages of one template share their sentences, not these. Of a page with many the same sample is kept; of words
-an odd sketch, which tells how many are in one of two pages alone (Mitzenmacher, Pagh and Pham, WWW 2014).
+Pages of one template share their sentences, not these. They are kept in odd sketches, which tell how many are
+in one of two pages alone (Mitzenmacher, Pagh and Pham, WWW 2014), those of titles in a Bloom filter.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import cache
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -20,17 +21,10 @@ from .hashing import Hashes, Terms, below, by_text, constant, distinct_each, mix
 from .normalise import fold_letters
 from .tokens import HAN, SYLLABLE
 
-#: How many values of 2 bytes are kept of numbers in the text, title and figures in short lines; units of 2
-#: bytes of the sketch of words, the last of which counts them.
-NUMBERS, TITLE, FIGURES, WORDS = 24, 12, 24, 36
-#: Bits of the sketch, each of which says whether an odd number of words has it; how many words make so many
-#: odd, 0 to half of them, by the estimate, and at least: two standard errors below it.
-_BITS = 16 * (WORDS - 1)
-_ODD = np.arange(_BITS // 2)
-_LIKELY = np.log1p(-2 * _ODD / _BITS) / np.log1p(-2 / _BITS)
-_ONCE, _TWICE = ((1 - each / _BITS) ** _LIKELY for each in (2, 4))
-_VARIANCE = _BITS / 4 * (1 + (_BITS - 1) * _TWICE - _BITS * _ONCE * _ONCE)
-_APART = np.interp(_ODD - 2 * np.sqrt(np.maximum(_VARIANCE, 0)), _ODD, _LIKELY)
+#: Units of 2 bytes of the odd sketches, the last of which counts the values, by kinds.
+UNITS = {"numbers": 36, "figures": 24, "words": 36}
+#: Bytes of the bits of a title, and how many of the bits a word sets.
+TITLE, BITS_OF_WORD = 32, 4
 #: The words of a main text of at most so many tokens count, too, half each: notes differ in them.
 FEW = 120
 _SPACE = 32
@@ -41,55 +35,18 @@ _HOURS = regex.compile(
     rf"(?:(?:{_MINUTES})?{_NOON}|{_MINUTES}(?![\d:])(?(2)|(?!)))"
 )
 _TOKENS = regex.compile(r"[\p{L}\p{M}\p{N}]+")
-_SHORT, _BEFORE, _MODULUS = constant(48), constant(3), constant(_BITS)
-#: The kinds of values that a record has, and how many a hash may be.
-_KINDS, _RANGE = ("numbers", "title", "figures"), 1 << 16
+_BEFORE, _MOST = constant(3), (1 << 16) - 1
 
 
-class Others(NamedTuple):
-    """How the values of n pairs of texts compare: int[n] each."""
+class Apart(NamedTuple):
+    """How the values of n pairs of texts compare: float64[n] each. Of a note's words two count as one."""
 
-    #: Values of the new text that the stored one lacks, and those of the stored one that the new one lacks.
-    added: NDArray[np.int64]
-    lacking: NDArray[np.int64]
-    #: Values of the text that has fewer.
-    fewer: NDArray[np.int64]
-    #: Which share of all values the sample is: float[n].
-    share: NDArray[np.float64]
-
-    @property
-    def substituted(self) -> NDArray[np.int64]:
-        """How many values stand in the place of others: a cut copy lacks values or has more, hardly both."""
-        return np.minimum(self.added, self.lacking)
-
-    @property
-    def expected(self) -> NDArray[np.int64]:
-        """How many are substituted in all, going by those in the sample."""
-        return np.rint(self.substituted / self.share).astype(np.int64)
-
-
-def pack(hashes: Hashes, most: int) -> list[bytes]:
-    """Pack the upper 16 bits of the greatest of the *hashes* of each text, *most* of them."""
-    values = (hashes.values >> _SHORT).tolist()
-    kept = [sorted({*values[start:stop]})[: -most - 1 : -1] for start, stop in pairwise(hashes.bounds)]
-    return [struct.pack(f"<{len(each)}H", *each).ljust(2 * most, b"\0") for each in kept]
-
-
-def compare(new: Any, stored: Any) -> list[Others]:
-    """Compare numbers, title and figures of texts pair by pair, by their records: [n], or one [].
-
-    Where one of the two has more than are kept, only those in the range that both have kept are compared.
-    """
-    found = []
-    for kind in _KINDS:
-        mine, theirs = np.broadcast_arrays(new[kind], stored[kind])
-        lowest = np.maximum(np.maximum(mine[..., -1:], theirs[..., -1:]), 1)
-        both = np.sort(np.concatenate([mine, theirs], axis=-1), axis=-1)
-        shared = ((both[..., 1:] == both[..., :-1]) & (both[..., 1:] >= lowest)).sum(axis=-1)
-        own, others = ((each >= lowest).sum(axis=-1) for each in (mine, theirs))
-        share = (_RANGE + 1 - lowest[..., 0].astype(np.int64)) / _RANGE
-        found.append(Others(own - shared, others - shared, np.minimum(own, others), share))
-    return found
+    #: How many values the new text has at least that the stored one lacks.
+    added: NDArray[np.float64]
+    #: How many stand in the place of others: a cut copy lacks values or has more, hardly both. Whole or half.
+    substituted: NDArray[np.float64]
+    #: How many there are in the text that has fewer.
+    fewer: NDArray[np.float64]
 
 
 def figures(terms: Terms) -> Hashes:
@@ -121,44 +78,71 @@ def occasion(lines: str) -> str:
     return ""
 
 
-def titles(terms: Terms, lines: Sequence[str], seed: int) -> Hashes:
-    """Hash what tells pages from others of a site: words and figures of titles, occasions in short *lines*.
+def titles(terms: Terms, lines: Sequence[str], seed: int) -> list[bytes]:
+    """Return what tells pages from others of a site: words and figures of titles, occasions in short *lines*.
 
-    1.2 is not 2.1. Of scripts without spaces each two neighbours make a word.
+    1.2 is not 2.1. Of scripts without spaces each two neighbours make a word. Each sets the bits of its hash
+    (Bloom, CACM 1970): a title that contains another has all of its bits.
     """
+    found = []
     hashes = joined(_words(terms, HAN, numbers=True), figures(terms))
-    told, key = [*map(occasion, lines)], seed.to_bytes(4, "little")
-    if not any(told):
-        return hashes
-    rows = (blake2b(each.encode(), digest_size=8, key=key).digest() if each else b"" for each in told)
-    return joined(hashes, Hashes.of([np.frombuffer(row, np.uint64) for row in rows]))
+    for values, told in zip(hashes.each(), map(occasion, lines), strict=True):
+        said = values.astype("<u8").tobytes()
+        if told:
+            said += blake2b(told.encode(), digest_size=8, key=seed.to_bytes(4, "little")).digest()
+        bits = np.zeros(8 * TITLE, np.bool_)
+        bits[np.frombuffer(said, np.uint8).reshape(-1, 8)[:, :BITS_OF_WORD]] = True
+        found.append(np.packbits(bits).tobytes())
+    return found
 
 
-def words(short: Terms, main: Terms, counts: list[int]) -> list[bytes]:
-    """Sketch the words of *short* lines, twice each, and of *main* texts of low *counts*, and count both."""
-    found = _words(short, SYLLABLE)
-    found = joined(found, Hashes(mix(found.values), found.bounds))
-    if min(counts) <= FEW:
-        few = zip(_words(main, SYLLABLE).each(), counts, strict=True)
-        found = joined(found, Hashes.of([each if count <= FEW else each[:0] for each, count in few]))
+def words(short: Terms, main: Terms, counts: list[int]) -> tuple[Hashes, Hashes | None]:
+    """Hash the words of *short* lines, and of *main* texts of low *counts*, None if there are none."""
+    if min(counts) > FEW:
+        return _words(short, SYLLABLE), None
+    few = zip(_words(main, SYLLABLE).each(), counts, strict=True)
+    return _words(short, SYLLABLE), Hashes.of([each if count <= FEW else each[:0] for each, count in few])
+
+
+def sketch_values(kind: str, whole: Hashes, half: Hashes | None = None) -> list[bytes]:
+    """Sketch the values of texts: twice each those that count as one, once those that are a *half*."""
+    found = joined(whole, Hashes(mix(whole.values), whole.bounds))
+    if half is not None:
+        found = joined(found, half)
     values, bounds = distinct_each(found)[0]
-    bits = by_text((values % _MODULUS).view(np.int64), bounds, _BITS)
-    odd = np.packbits(np.bincount(bits, minlength=len(counts) * _BITS).reshape(-1, _BITS) & 1 > 0, axis=1)
-    sizes = (min(stop - start, _RANGE - 1) for start, stop in pairwise(bounds))
-    return [each.tobytes() + struct.pack("<H", size) for each, size in zip(odd, sizes, strict=True)]
+    size = 16 * (UNITS[kind] - 1)
+    bits = by_text((values % constant(size)).view(np.int64), bounds, size)
+    odd = np.packbits(np.bincount(bits, minlength=(len(bounds) - 1) * size).reshape(-1, size) & 1 > 0, axis=1)
+    sizes = (min(stop - start, _MOST) for start, stop in pairwise(bounds))
+    return [each.tobytes() + struct.pack("<H", count) for each, count in zip(odd, sizes, strict=True)]
 
 
-def compare_words(new: Any, stored: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how many words of short lines one text of each pair has that the other lacks, new ones first.
+@cache
+def _likely(size: int) -> NDArray[np.float64]:
+    """Return how many values make 0 to half of *size* bits odd at least: two standard errors below it."""
+    odd = np.arange(size // 2)
+    likely = np.log1p(-2 * odd / size) / np.log1p(-2 / size)
+    once, twice = ((1 - each / size) ** likely for each in (2, 4))
+    variance = size / 4 * (1 + (size - 1) * twice - size * once * once)
+    least: NDArray[np.float64] = np.interp(odd - 2 * np.sqrt(np.maximum(variance, 0)), odd, likely)
+    return least
 
-    It has so many at least: two standard errors below the estimate; float64[n] each. See `compare`. A word of
-    the main text of a note is half of one: writers change them.
+
+def compare(new: Any, stored: Any) -> list[Apart]:
+    """Compare values of texts pair by pair, by their records: [n], or one []; of each kind of `UNITS`.
+
+    What differs is counted two standard errors below the estimate.
     """
-    mine, theirs = new["words"], stored["words"]
-    differing = np.bitwise_count(mine[..., :-1] ^ theirs[..., :-1]).sum(axis=-1, dtype=np.int64)
-    apart = _APART.take(differing, mode="clip")
-    more = mine[..., -1].astype(np.float64) - theirs[..., -1]
-    return np.maximum(apart + more, 0) / 4, np.maximum(apart - more, 0) / 4
+    found = list[Apart]()
+    for kind, units in UNITS.items():
+        mine, theirs = new[kind], stored[kind]
+        differing = np.bitwise_count(mine[..., :-1] ^ theirs[..., :-1]).sum(axis=-1, dtype=np.int64)
+        apart = _likely(16 * (units - 1)).take(differing, mode="clip")
+        counts = mine[..., -1].astype(np.float64), theirs[..., -1].astype(np.float64)
+        more = counts[0] - counts[1]
+        both = np.maximum(apart - np.abs(more), 0)
+        found.append(Apart(np.maximum(apart + more, 0) / 4, np.rint(both / 2) / 2, np.minimum(*counts) / 2))
+    return found
 
 
 def _words(terms: Terms, least: int, *, numbers: bool = False) -> Hashes:

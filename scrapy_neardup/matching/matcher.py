@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scrapy_neardup.fingerprint import Scheme
 from scrapy_neardup.fingerprint.schemes import Pairs
 from scrapy_neardup.fingerprint.sketch import similarity
-from scrapy_neardup.fingerprint.values import FEW, compare, compare_words
+from scrapy_neardup.fingerprint.values import BITS_OF_WORD, FEW, compare
 from scrapy_neardup.index.protocol import Documents, Found, Lookup
 from scrapy_neardup.options import DetectionOptions
 from scrapy_neardup.verdict import Kind
@@ -171,15 +171,17 @@ class Matcher:
 
 def _evidence(new: Any, stored: Any, jaccard: Figures, containment: Figures, added: Figures) -> Evidence:
     """Return what the rules ask about pairs of records, as `Matcher.judge` takes them."""
-    numbers, title, figures = compare(new, stored)
-    said, unsaid = compare_words(new, stored)
+    numbers, figures, words = compare(new, stored)
+    titles = new["title"], stored["title"]
+    said, unsaid = ((one & ~other).any(axis=-1) for one, other in (titles, titles[::-1]))
+    bits = [np.bitwise_count(title).sum(axis=-1, dtype=np.int64) for title in titles]
     known = (new["site"] >= TOLD) & (stored["site"] >= TOLD)
     one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
     tokens = [each["tokens"] * shingles_a_token(each) for each in (new, stored)]
     shingles = [np.maximum(each["shingles"], 1) for each in (new, stored)]
     length = shingles[0] / shingles[1]
     shorter = np.minimum(new["tokens"], stored["tokens"])
-    longer = np.maximum(new["tokens"] - shorter, np.where(shorter <= FEW, 0, said))
+    longer = np.maximum(new["tokens"] - shorter, np.where(shorter <= FEW, 0, words.added))
     return Evidence(
         jaccard,
         containment,
@@ -190,12 +192,12 @@ def _evidence(new: Any, stored: Any, jaccard: Figures, containment: Figures, add
         varied=beyond_chance(tokens, shingles, jaccard),
         one_site=one_site,
         two_sites=known & ~one_site,
-        substituted=np.where(one_site, numbers.expected, numbers.substituted),
+        substituted=np.ceil(numbers.substituted),
         numbers=numbers.fewer,
-        title=title.substituted,
-        titled=title.fewer,
-        retitled=np.maximum(title.added, title.lacking),
-        values=figures.expected + np.rint(2 * np.minimum(said, unsaid)) / 2,
+        titled=-(-np.minimum(*bits) // BITS_OF_WORD),
+        title=said & unsaid,
+        retitled=said | unsaid,
+        values=figures.substituted + words.substituted,
     )
 
 

@@ -14,7 +14,7 @@ from scrapy_neardup.errors import IndexMismatch
 from scrapy_neardup.fingerprint import Features, Fingerprinter, Scheme, Signature
 from scrapy_neardup.fingerprint.schemes import load_scheme
 from scrapy_neardup.fingerprint.sketch import SIZE as SKETCH_SIZE
-from scrapy_neardup.fingerprint.values import FIGURES, NUMBERS, TITLE, WORDS
+from scrapy_neardup.fingerprint.values import TITLE, UNITS
 from scrapy_neardup.index import Documents, Header, Index
 from scrapy_neardup.index.tables import EQUAL, NO_KEY, TABLES, Family
 
@@ -33,10 +33,8 @@ RECORD = (
     ("site", "<u4"),
     ("flags", "u1"),
     ("sketch", f"({SKETCH_SIZE},)u1"),
-    ("numbers", f"({NUMBERS},)<u2"),
-    ("title", f"({TITLE},)<u2"),
-    ("figures", f"({FIGURES},)<u2"),
-    ("words", f"({WORDS},)<u2"),
+    *((kind, f"({units},)<u2") for kind, units in UNITS.items()),
+    ("title", f"({TITLE},)u1"),
 )
 #: Flags of a record: only equal texts repeat the document; the tokens of most of its text are two characters
 #: long, or four; readers do not see the text, so that nothing on another site repeats it.
@@ -155,7 +153,7 @@ def entries(
         records += _NUMBERS.pack(
             each.fingerprint, scope_key, time, *counts, site_key(url) or each.site, flags
         )
-        records += each.sketch + each.numbers + each.title + each.figures + each.words + each.extra
+        records += each.sketch + each.numbers + each.figures + each.words + each.title + each.extra
     filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
     return Documents(filed_keys, np.frombuffer(records, header.dtype), urls, [b""] * len(urls))
 

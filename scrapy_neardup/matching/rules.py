@@ -35,6 +35,9 @@ CONTAINED_JACCARD = 0.3
 #: A text of so many tokens may have one number substituted, rounded, and twice as many if it is contained
 #: (senate_press, 2); on two sites half of its numbers may be others (derived_syndication, 2).
 TOKENS_A_NUMBER, ELSEWHERE_NUMBERS = 300, 0.5
+#: If they are not known to be of one site, so many numbers count as one text's, of more the share
+#: (wiki_versions, j5 .6 to .7).
+MANY_NUMBERS = 24
 #: So many words and figures of the short lines may be substituted on one site, dates and counts, and one more
 #: for so many tokens (short_texts, 3; ota_recrawl_html, 2).
 VALUES, TOKENS_A_VALUE = 1, 500
@@ -77,19 +80,19 @@ class Evidence(NamedTuple):
     one_site: Truths
     two_sites: Truths
     #: How many numbers of the text were substituted, and how many there are in the one with fewer.
-    substituted: Counts
-    numbers: Counts
-    #: The same of the words of the title, and how many the one has that the other lacks, at most.
-    title: Counts
+    substituted: Figures
+    numbers: Figures
+    #: Words of the title that has fewer; whether each has words that the other lacks, and whether any has.
     titled: Counts
-    retitled: Counts
+    title: Truths
+    retitled: Truths
     #: How many figures and words of the short lines were substituted; halves for words of a note.
     values: Figures
 
     @property
     def same_title(self) -> Truths:
         """Whether the pages of two sites have the same words for a title."""
-        same: Truths = (self.titled >= TITLED) & (self.title == 0)
+        same: Truths = (self.titled >= TITLED) & ~self.title
         return self.two_sites & same
 
 
@@ -118,6 +121,7 @@ def likenesses(pairs: Evidence) -> tuple[Rule, ...]:
     usual = jaccard_asked(pairs.tokens)
     elsewhere = np.where(pairs.same_title, TITLED_CONTAINED, ELSEWHERE)
     few, half = pairs.tokens / TOKENS_A_NUMBER, (pairs.numbers + 1) * ELSEWHERE_NUMBERS
+    few = few * np.where(pairs.one_site, 1, np.maximum(pairs.numbers / MANY_NUMBERS, 1))
     part = jaccard >= CONTAINED_JACCARD
     mostly = part & long & ~pairs.one_site & (contained >= MOSTLY_CONTAINED)
     brief = part & ~long & (pairs.values <= VALUES)
@@ -133,8 +137,8 @@ def likenesses(pairs: Evidence) -> tuple[Rule, ...]:
 def demands(pairs: Evidence) -> tuple[Rule, ...]:
     """Return the rules that are asked of a copy besides, all of them."""
     # A title may have grown over the very same text, by the name of the site.
-    grown = (pairs.titled > 0) & (pairs.retitled > 0) & (pairs.jaccard < 1)
-    other_title = pairs.one_site & ((pairs.title > 0) | grown)
+    grown = pairs.retitled & (pairs.jaccard < 1)
+    other_title = pairs.one_site & (pairs.titled > 0) & (pairs.title | grown)
     values = VALUES + pairs.tokens // TOKENS_A_VALUE
     known = np.where(pairs.one_site, KNOWN_OF_ONE_SITE, KNOWN)
     length = np.where(pairs.same_title, SHORTER_TITLED, SHORTER)

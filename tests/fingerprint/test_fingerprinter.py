@@ -181,7 +181,7 @@ GOLDEN = {
             "The bridges of River Town",
             "Opening hours\n15:00 - 19:00\n12 comments",
         ),
-        "7c54045d95052cca",
+        "a8478d66f70008dc",
     ),
     "japanese": (
         MainText(
@@ -189,9 +189,9 @@ GOLDEN = {
             "橋の予算",
             "3,200 円\nカート",
         ),
-        "6432bb2e9de7cbca",
+        "174cfe5352ac3f07",
     ),
-    "note": (MainText("Café Zoë is closed on 2031-05-07."), "776d3834110b3b85"),
+    "note": (MainText("Café Zoë is closed on 2031-05-07."), "90c1409cd39c637f"),
 }
 
 

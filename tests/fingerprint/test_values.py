@@ -1,29 +1,25 @@
 """Values: what is a figure, a word, an occasion; how those of two texts are compared."""
 
 from math import ceil
-from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.fingerprint.hashing import Hashes, Terms, hash_tokens
+from scrapy_neardup.fingerprint.hashing import Hashes, Terms, hash_tokens, mix
 from scrapy_neardup.fingerprint.tokens import BETWEEN, tokenise
 from scrapy_neardup.fingerprint.values import (
     FEW,
-    FIGURES,
-    NUMBERS,
-    TITLE,
-    WORDS,
+    UNITS,
+    Apart,
     compare,
-    compare_words,
     figures,
     occasion,
-    pack,
+    sketch_values,
     titles,
     words,
-)  # fmt: skip
+)
 
 
 def terms(*texts: str) -> Terms:
@@ -53,12 +49,17 @@ def test_the_order_of_its_numbers_tells_a_figure_from_others() -> None:
     assert not entered("1.2.3")[0] & entered("1.3.2")[0]
 
 
+def compared(kind: str, sketches: list[bytes]) -> Apart:
+    records = np.zeros(2, [(name, "<u2", units) for name, units in UNITS.items()])
+    records[kind] = np.frombuffer(b"".join(sketches), "<u2").reshape(2, -1)
+    return dict(zip(UNITS, compare(*records), strict=True))[kind]
+
+
 def apart(*texts: str, notes: tuple[str, str] = ("", "")) -> list[float]:
     """Return how many words each of two pages has at least that the other lacks."""
-    records = np.empty(2, [("words", "<u2", WORDS)])
-    packed = words(terms(*texts), terms(*notes), [FEW if note else FEW + 1 for note in notes])
-    records["words"] = np.frombuffer(b"".join(packed), "<u2").reshape(2, -1)
-    return [each.item() for each in compare_words(*records)]
+    counts = [FEW if note else FEW + 1 for note in notes]
+    sketches = sketch_values("words", *words(terms(*texts), terms(*notes), counts))
+    return [compared("words", each).added.item() for each in (sketches, sketches[::-1])]
 
 
 def test_of_syllables_two_make_a_word() -> None:
@@ -70,16 +71,36 @@ def test_words_of_a_note_count_half_those_of_an_article_do_not() -> None:
     assert apart("red", "red") == [0, 0]
 
 
-@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 400), st.integers())
-def test_words_that_two_pages_have_not_in_common_are_counted(
-    own: int, others: int, shared: int, seed: int
+@pytest.mark.parametrize("kind", UNITS)
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(0, 400), st.integers(1, 1 << 32))
+def test_values_that_two_pages_have_not_in_common_are_counted(
+    kind: str, own: int, others: int, shared: int, seed: int
 ) -> None:
-    random = Random(seed)
-    lists = [["".join(random.choices("abcdefgh", k=12)) for _ in range(n)] for n in (own, others, shared)]
-    for found, real in zip(apart(*(" ".join((*each, *lists[2])) for each in lists[:2])), lists, strict=False):
-        assert found < len(real) + 6
-        if own + others <= 8:
-            assert len(real) - 1.5 <= found
+    values = mix(np.arange(seed, seed + own + shared + others, dtype=np.uint64))
+    hashes = Hashes.of([values[: own + shared], values[own:]])
+    found = compared(kind, sketch_values(kind, hashes))
+    assert found.fewer == shared + min(own, others)
+    assert found.added < own + 6
+    assert found.substituted < min(own, others) + 6
+    if own + others <= 4:
+        assert found.added > own - 1.5
+        assert abs(found.substituted - min(own, others)) <= 1.5
+        assert (found.substituted > 0) == (min(own, others) > 0)
+
+
+def bits(*called: str, lines: tuple[str, ...] = ()) -> list[int]:
+    found = titles(terms(*called), lines or [""] * len(called), 0)
+    return [int.from_bytes(each, "little") for each in found]
+
+
+def test_a_title_that_contains_another_has_all_of_its_bits() -> None:
+    title, longer, other, figure, swapped, none = bits(
+        "red kettle", "the red kettle | shop", "red pot", "kettle 1.2", "kettle 2.1", ""
+    )
+    assert title & longer == title != longer
+    for one, two in ((title, other), (figure, swapped)):
+        assert one & two not in (one, two)
+    assert not none
 
 
 @pytest.mark.parametrize(
@@ -92,18 +113,18 @@ def test_the_date_and_hours_of_an_occasion_are_one_value_of_the_title(line: str)
     assert occasion("\n".join(lines)) == occasion(line) != ""
     assert occasion("15:00 - 19:00")
     others = line, line.replace("24", "25"), line.replace("15", "16"), "no hours"
-    found = [{*each.tolist()} for each in titles(terms("fair", "fair", "fair", "fair"), others, 0).each()]
-    assert [len(each) for each in found] == [2, 2, 2, 1]
-    assert len(set().union(*found)) == 4
+    *found, none = bits("fair", "fair", "fair", "fair", lines=others)
+    assert all(each & none == none for each in found)
+    assert len({*found, none}) == 4
 
 
 @pytest.mark.parametrize(
     ("one", "other"), [("上海天气", "海上天气"), ("会议报告", "会议报告会"), ("茶", "水")]
 )
 def test_of_a_title_without_spaces_neighbours_make_the_words(one: str, other: str) -> None:
-    first, second = ({*each.tolist()} for each in titles(terms(one, other), ["", ""], 0).each())
+    first, second = bits(one, other)
     assert first
-    assert second - first
+    assert second & ~first
 
 
 @pytest.mark.parametrize(
@@ -114,30 +135,3 @@ def test_of_a_title_without_spaces_neighbours_make_the_words(one: str, other: st
 )  # fmt: skip
 def test_other_lines_tell_of_no_occasion(line: str) -> None:
     assert not occasion(line)
-
-
-SIZES = {"numbers": NUMBERS, "title": TITLE, "figures": FIGURES}
-PAGES = st.fixed_dictionaries({kind: st.sets(st.integers(1, 60), max_size=50) for kind in SIZES})
-
-
-@given(PAGES, st.lists(PAGES, min_size=1, max_size=4))
-def test_values_are_compared_as_sets_in_the_range_that_both_have_kept(
-    new: dict[str, set[int]], stored: list[dict[str, set[int]]]
-) -> None:
-    records = np.empty(1 + len(stored), [(kind, "<u2", size) for kind, size in SIZES.items()])
-    for kind, size in SIZES.items():
-        hashes = Hashes.of([np.array([*each[kind]], np.uint64) << np.uint64(48) for each in (new, *stored)])
-        two = pack(hashes, 99)
-        assert [{*np.frombuffer(each, "<u2").tolist()} - {0} for each in two] == [
-            each[kind] for each in (new, *stored)
-        ]
-        records[kind] = np.frombuffer(b"".join(pack(hashes, size)), "<u2").reshape(-1, size)
-    for kind, found in zip(SIZES, compare(records[0], records[1:]), strict=True):
-        for row, other in enumerate(stored):
-            kept = [{*sorted(values[kind])[-SIZES[kind] :]} for values in (new, other)]
-            least = max((min(values) for values in kept if len(values) == SIZES[kind]), default=0)
-            mine, theirs = ({value for value in values if value >= least} for values in kept)
-            assert (found.added[row], found.lacking[row]) == (len(mine - theirs), len(theirs - mine))
-            assert found.fewer[row] == min(len(mine), len(theirs))
-            assert found.substituted[row] == min(len(mine - theirs), len(theirs - mine))
-            assert found.share[row] == (1 if least <= 1 else ((1 << 16) + 1 - least) / (1 << 16))

@@ -36,7 +36,8 @@ from tests.audit.corpora import text
 #: Two texts of 600 words that have everything in common; the new one is all in the stored one, and as long.
 SAME: dict[str, Any] = {
     **dict.fromkeys(("jaccard", "containment", "known", "length"), 1.0),
-    **dict.fromkeys(("substituted", "title", "titled", "retitled", "values", "added"), 0),
+    **dict.fromkeys(("substituted", "titled", "values", "added"), 0),
+    **dict.fromkeys(("title", "retitled"), False),
     "tokens": 600,
     "numbers": 10,
     "varied": True,
@@ -46,12 +47,12 @@ SHARE = st.floats(0, 1, width=32)
 PAIRS = st.fixed_dictionaries(
     {
         **dict.fromkeys(("jaccard", "containment", "known"), SHARE),
-        **dict.fromkeys(("substituted", "title", "titled", "retitled", "values"), st.integers(0, 6)),
+        **dict.fromkeys(("substituted", "titled", "values"), st.integers(0, 6)),
+        **dict.fromkeys(("title", "retitled", "varied"), st.booleans()),
         "added": st.floats(0, 2 * ADDED, width=32),
         "length": st.floats(0.25, 4, width=32),
         "tokens": st.integers(40, 3000),
         "numbers": st.integers(6, 30),
-        "varied": st.booleans(),
         "sites": st.sampled_from([*SITES]),
     }
 )
@@ -126,17 +127,22 @@ def test_what_has_decided_is_told_by_its_name(pair: dict[str, Any]) -> None:
 
 def test_on_one_site_title_short_lines_and_text_are_those_of_the_page() -> None:
     for other, kind in (
-        ({"title": 1, "titled": 5}, "template text_only"),
-        ({"retitled": 1, "titled": 5, "jaccard": 0.95}, "template text_only"),
+        ({"title": True, "retitled": True, "titled": 5}, "template text_only"),
+        ({"retitled": True, "titled": 5, "jaccard": 0.95}, "template text_only"),
         ({"values": VALUES + 600 // TOKENS_A_VALUE + 1}, "template"),
     ):
         assert one(sites="one", **other) == kind  # type: ignore[arg-type]
         assert one(sites="two", **other) == "near"  # type: ignore[arg-type]
         assert one(**other) == "near"  # type: ignore[arg-type]
     # The name of the site may stand behind the title of the same text; what has no title may be another form.
-    assert one(sites="one", retitled=3, titled=5) == "near"
-    assert one(sites="one", retitled=3, titled=0, jaccard=0.9) == "near"
+    assert one(sites="one", retitled=True, titled=5) == "near"
+    assert one(sites="one", retitled=True, titled=0, jaccard=0.9) == "near"
     assert one(sites="one", values=VALUES + 600 // TOKENS_A_VALUE) == "near"
+
+
+def test_of_many_numbers_the_share_counts_if_no_site_is_known() -> None:
+    for sites, numbers, kind in (("", 24, "template"), ("", 240, "near"), ("one", 240, "template")):
+        assert one(sites=sites, numbers=numbers, substituted=20) == kind
 
 
 def test_a_copy_brings_next_to_nothing_new_and_is_not_one_of_several() -> None:
