@@ -91,8 +91,7 @@ def documents(header: Header, count: int, seed: int) -> Documents:
     records = np.frombuffer(dice.bytes(count * header.dtype.itemsize), header.dtype).copy()
     records["scope"] = records["flags"] = 0
     records["time"] = 1_700_000_000 + np.arange(count) // 50  # so many pages a second
-    records["tokens"] = dice.integers(100, 2000, count)
-    records["shingles"] = records["tokens"]
+    records["tokens"] = records["runs"] = records["shingles"] = dice.integers(100, 2000, count)
     for name, bits in (("numbers", 16), ("figures", 16), ("words", 66), ("title", 32)):  # as in pages of news
         sketch = records[name].view(np.uint8)
         sketch[:] = 0

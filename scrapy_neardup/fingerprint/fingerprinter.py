@@ -84,7 +84,7 @@ class Fingerprinter:
         terms, short, called = self._terms([*mains, *lines, *[text.title for text in texts]]).sections(
             len(texts)
         )
-        counts, characters = terms.counts()
+        counts = terms.counts()
         size = self.features.sketch_shingle
         shingles = terms.shingles(size, in_characters(size))
         keys, extra = self.scheme.sign(terms, shingles, self.seed)
@@ -99,6 +99,7 @@ class Fingerprinter:
                 fingerprint=marks[place],
                 digest=self._digest(texts[place]),
                 tokens=tokens,
+                runs=shingles.bounds[place + 1] - shingles.bounds[place],
                 shingles=count,
                 sketch=sketch,
                 numbers=numbers[place],
@@ -106,7 +107,6 @@ class Fingerprinter:
                 figures=figured[place],
                 words=worded[place],
                 wall=tokens <= LONGEST_WALL and any(phrase in mains[place] for phrase in phrases_of_walls()),
-                characters=characters[place],
                 keys=keys[place].tobytes(),
                 extra=extra[place],
             )

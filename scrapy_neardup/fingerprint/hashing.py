@@ -172,22 +172,15 @@ class Terms:
             found.append(Terms(self.tokens[part], self.hashes[part], bounds, self._longest, self.mixed))
         return found
 
-    def counts(self) -> tuple[list[int], list[int]]:
-        """Count the tokens of each text, and say how many characters are one in most of it.
-
-        Of scripts without spaces two characters count as one, or four letters; else words are tokens: 1.
-        """
+    def counts(self) -> list[int]:
+        """Count the tokens of each text; without spaces two characters are one, or four letters."""
         counts = [stop - start for start, stop in pairwise(self.bounds)]
-        characters = [1] * len(counts)
         for text, own in enumerate(pairwise(self.bounds)) if self.mixed else ():
             kinds = self.tokens.kinds[slice(*own)]
             four = int(np.count_nonzero(kinds >= LETTER))
             two = int(np.count_nonzero(kinds)) - four
-            words, halves, quarters = counts[text] - two - four, (two + 1) // 2, (four + 3) // 4
-            counts[text] = words + halves + quarters
-            if words < halves + quarters:
-                characters[text] = 2 if halves >= quarters else 4
-        return counts, characters
+            counts[text] += (two + 1) // 2 - two + (four + 3) // 4 - four
+        return counts
 
     def those(self, which: NDArray[np.bool_], values: NDArray[np.uint64]) -> Hashes:
         """Return *values* (uint64[n]), one for each token, of those that are among *which* (bool[n])."""

@@ -62,7 +62,8 @@ class Signature(NamedTuple):
     digest: bytes
     #: Its tokens; of a script without spaces two characters count as one, or four letters.
     tokens: int
-    #: Distinct shingles that the sketch was made of.
+    #: Its shingles, and the distinct ones among them, of which the sketch was made.
+    runs: int
     shingles: int
     #: One-permutation MinHash of the shingles, see `sketch.sketch_each`.
     sketch: bytes
@@ -76,8 +77,6 @@ class Signature(NamedTuple):
     wall: bool = False
     #: No reader sees the text, as far as the markup of its page tells.
     hidden: bool = False
-    #: How many characters are a token in most of the text: 1 where words are tokens, else 2 or 4.
-    characters: int = 1
     #: Further keys of the scheme, of 8 bytes each, little-endian.
     keys: bytes = b""
     #: What else the scheme keeps.

@@ -18,7 +18,7 @@ from scrapy_neardup.index.protocol import Documents, Found, Lookup
 from scrapy_neardup.options import DetectionOptions
 from scrapy_neardup.verdict import Kind
 
-from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL, shingles_a_token
+from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL
 from .rules import LEAST_CONTAINED, Evidence, Figures, Findings, beyond_chance, verify
 from .sites import TOLD, UNKNOWN
 
@@ -177,8 +177,7 @@ def _evidence(new: Any, stored: Any, jaccard: Figures, containment: Figures, add
     bits = [np.bitwise_count(title).sum(axis=-1, dtype=np.int64) for title in titles]
     known = (new["site"] >= TOLD) & (stored["site"] >= TOLD)
     one_site = (new["site"] == stored["site"]) & (new["site"] != UNKNOWN)
-    tokens = [each["tokens"] * shingles_a_token(each) for each in (new, stored)]
-    shingles = [np.maximum(each["shingles"], 1) for each in (new, stored)]
+    runs, shingles = ([np.maximum(each[name], 1) for each in (new, stored)] for name in ("runs", "shingles"))
     length = shingles[0] / shingles[1]
     shorter = np.minimum(new["tokens"], stored["tokens"])
     longer = np.maximum(new["tokens"] - shorter, np.where(shorter <= FEW, 0, words.added))
@@ -188,8 +187,8 @@ def _evidence(new: Any, stored: Any, jaccard: Figures, containment: Figures, add
         shorter,
         known=containment * np.minimum(1 / length, 1),
         length=length,
-        added=np.maximum(added / shingles_a_token(new), longer),
-        varied=beyond_chance(tokens, shingles, jaccard),
+        added=np.maximum(added / runs[0] * new["tokens"], longer),
+        varied=beyond_chance(runs, shingles, jaccard),
         one_site=one_site,
         two_sites=known & ~one_site,
         substituted=np.ceil(numbers.substituted),

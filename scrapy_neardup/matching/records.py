@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 import mmh3
 import numpy as np
@@ -29,6 +28,7 @@ RECORD = (
     ("scope", "<u8"),
     ("time", "<u4"),  # seconds since 1970
     ("tokens", "<u4"),
+    ("runs", "<u4"),
     ("shingles", "<u4"),
     ("site", "<u4"),
     ("flags", "u1"),
@@ -36,12 +36,11 @@ RECORD = (
     *((kind, f"({units},)<u2") for kind, units in UNITS.items()),
     ("title", f"({TITLE},)u1"),
 )
-#: Flags of a record: only equal texts repeat the document; the tokens of most of its text are two characters
-#: long, or four; readers do not see the text, so that nothing on another site repeats it.
-EQUAL_ONLY, HALVES, QUARTERS, HIDDEN = 1, 4, 8, 16
-_CHARACTERS = {1: 0, 2: HALVES, 4: QUARTERS}
+#: Flags of a record: only equal texts repeat the document; readers do not see the text, so that nothing on
+#: another site repeats it.
+EQUAL_ONLY, HIDDEN = 1, 2
 #: The fields of a record from the fingerprint to the flags, as bytes.
-_NUMBERS = struct.Struct("<QQIIIIB")
+_NUMBERS = struct.Struct("<QQIIIIIB")
 _KEY = struct.Struct("<Q")
 
 
@@ -103,12 +102,6 @@ def _unknown(what: str, why: Exception) -> IndexMismatch:
     )
 
 
-def shingles_a_token(records: Any) -> Any:
-    """Return how many shingles begin in a token: one, or in texts without spaces one a character; int[n]."""
-    # Also of one record a number with a sign: of others, less than 0 wraps around.
-    return np.int64(np.maximum((records["flags"] & (HALVES | QUARTERS)) >> 1, 1))
-
-
 def filed_url(url: str) -> str:
     """Return *url* as it is filed: without its fragment, which no server sees."""
     return url.partition("#")[0]
@@ -147,12 +140,9 @@ def entries(
     for each, url in zip(signatures, urls, strict=True):
         own = _KEY.pack(each.fingerprint) if fingerprint else b""
         keys += each.digest[:8] + _KEY.pack(url_key(url, header.seed)) + own + each.keys
-        counts = (each.tokens, each.shingles)
-        flags = _CHARACTERS[each.characters] | HIDDEN * each.hidden
+        counts, site = (each.tokens, each.runs, each.shingles), site_key(url) or each.site
         records += each.digest[8:]
-        records += _NUMBERS.pack(
-            each.fingerprint, scope_key, time, *counts, site_key(url) or each.site, flags
-        )
+        records += _NUMBERS.pack(each.fingerprint, scope_key, time, *counts, site, HIDDEN * each.hidden)
         records += each.sketch + each.numbers + each.figures + each.words + each.title + each.extra
     filed_keys = np.frombuffer(keys, "<u8").reshape(-1, header.keys).T.astype(np.uint64, order="C")
     return Documents(filed_keys, np.frombuffer(records, header.dtype), urls, [b""] * len(urls))

@@ -55,8 +55,6 @@ LEAST_CONTAINED = min(TITLED_CONTAINED, KNOWN)
 #: wins. J has to be above that of two lists drawn at random by BEYOND_CHANCE, five times the error
 #: of its estimate, and by BEYOND_CHANCE_RUNS divided by the distinct runs (tests/matching/test_rules.py).
 LISTS, BEYOND_CHANCE, BEYOND_CHANCE_RUNS = 0.85, 0.15, 20
-#: Words of a run: a shingle.
-_RUN = 5
 #: For random lists: which share of all possible runs they hold, and which share of their own is distinct.
 _HELD = np.linspace(0.001, 0.999, 999)
 _SHARES = -_HELD / np.log1p(-_HELD)
@@ -185,13 +183,13 @@ def verify(pairs: Evidence, told: dict[str, Any] | None = None) -> Findings:
     )
 
 
-def beyond_chance(tokens: Sequence[Counts], shingles: Sequence[Counts], jaccard: Figures) -> Truths:
+def beyond_chance(runs: Sequence[Counts], shingles: Sequence[Counts], jaccard: Figures) -> Truths:
     """Tell which pairs of texts resemble each other by more than chance, if they do.
 
-    *tokens* and *shingles* count both texts. Two lists of the same few values, drawn at random, share all
-    that can be made of these: how much that is tells the list that repeats its runs more.
+    *runs* count the shingles of both texts, *shingles* the distinct ones. Two lists of the same few values,
+    drawn at random, share all that can be made of these: how much that is tells the list that repeats more.
     """
-    shares = [own / np.maximum(of - (_RUN - 1), 1) for own, of in zip(shingles, tokens, strict=True)]
+    shares = [own / of for own, of in zip(shingles, runs, strict=True)]
     enough: Truths = np.minimum(*shares) >= LISTS
     allowed = np.minimum(
         *(own / np.interp(-share, -_SHARES, _HELD) for own, share in zip(shingles, shares, strict=True))

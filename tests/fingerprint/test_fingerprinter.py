@@ -181,7 +181,7 @@ GOLDEN = {
             "The bridges of River Town",
             "Opening hours\n15:00 - 19:00\n12 comments",
         ),
-        "a8478d66f70008dc",
+        "a70204765655882b",
     ),
     "japanese": (
         MainText(
@@ -189,9 +189,9 @@ GOLDEN = {
             "橋の予算",
             "3,200 円\nカート",
         ),
-        "174cfe5352ac3f07",
+        "33aa00ca21ebff51",
     ),
-    "note": (MainText("Café Zoë is closed on 2031-05-07."), "90c1409cd39c637f"),
+    "note": (MainText("Café Zoë is closed on 2031-05-07."), "9cefdd8cbc57f04a"),
 }
 
 

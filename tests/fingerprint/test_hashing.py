@@ -112,14 +112,13 @@ def padded(hashes: np.ndarray, size: int) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("text", "count", "characters"),
+    ("text", "count"),
     [
-        ("the cat sat", 3, 1), ("日本語です", 3, 2), ("日本 the", 2, 1), ("日 the", 2, 1),
-        ("日本 the cat", 3, 1), ("ไทย", 1, 4), ("ภาษาไทย", 2, 4), ("日本ไทย", 2, 2),
-        ("สภาเทศบาลเมือง 日", 5, 4), ("", 0, 1),
+        ("the cat sat", 3), ("日本語です", 3), ("日本 the", 2), ("日 the", 2), ("日本 the cat", 3),
+        ("ไทย", 1), ("ภาษาไทย", 2), ("日本ไทย", 2), ("สภาเทศบาลเมือง 日", 5), ("", 0),
     ],
 )  # fmt: skip
 def test_two_characters_of_a_script_without_spaces_or_four_letters_count_as_a_token(
-    text: str, count: int, characters: int
+    text: str, count: int
 ) -> None:
-    assert terms_of("the cat", text).counts() == ([2, count], [1, characters])
+    assert terms_of("the cat", text).counts() == [2, count]

@@ -165,7 +165,7 @@ def test_one_pair_is_judged_as_among_many() -> None:
     named = [MainText(text, dice.choice(("", "A fair", "A fair in May")), "from 3 to 5 pm") for text in texts]
     urls = [f"https://{dice.choice('ab')}.example/{row}" for row in range(60)]
     records = entries([*signer.signatures(named)], urls, header_for(signer, "")).records
-    records["tokens"][:9] = records["shingles"][:9] = range(9)  # fewer than a run has
+    records["tokens"][:9] = records["runs"][:9] = records["shingles"][:9] = range(9)  # fewer than a run has
     judged = Matcher(signer.scheme).judge
     for row in range(60):
         others = np.array(dice.sample(range(60), 8))
