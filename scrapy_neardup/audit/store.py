@@ -245,7 +245,7 @@ class Store:
             said = str(error)
             if "locked" in said:
                 said = f"{self.path} is in use: wait for the other audit, or name another directory."
-            elif "closed" in said:
+            elif "closed database" in said:  # JSON is "enclosed", too
                 said = "The audit is closed: read its texts before."
             elif isinstance(error, sqlite3.OperationalError) and not ("decode" in said or "no such" in said):
                 remedy = "look at the disk and its permissions."
