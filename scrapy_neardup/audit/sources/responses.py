@@ -62,7 +62,11 @@ _STRING = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _META = re.compile(rf"\{{(?:{_STRING}: (?:{_STRING}|None|-?[0-9][0-9.e+-]{{0,30}})(?:, |(?=\}})))*\}}")
 #: Folders within each other in which entries of a cache are looked for, and how many of each tell what it is.
 _DEPTH, _PROBES = 6, 20
-_TAG = re.compile(rb"<(!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b", re.IGNORECASE)
+#: No control character stands before it: in other files such bytes come by chance.
+_TAG = re.compile(
+    rb"[^\x01-\x08\x0b\x0e-\x1a\x1c-\x1f\x7f]*?<(!doctype\s+html|html|head|body|title|meta|table|div|p|h1)\b",
+    re.IGNORECASE,
+)
 #: XML has elements of the same names: a feed has a title. A page in XML has a first tag that is HTML's.
 _XML = re.compile(
     rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<(?:\?xml|rss|feed|urlset)\b(?:(?!<html\b).)*",
@@ -279,7 +283,7 @@ def looks_like_html(body: bytes) -> bool:
     """Whether one of the tags that pages begin with is near the beginning, in ASCII or UTF-16."""
     start = body[:4096].replace(b"\x00", b"")
     xml = _XML.match(start)
-    return bool(_TAG.search(start, xml.end() if xml else 0))
+    return bool(_TAG.match(start, xml.end() if xml else 0))
 
 
 def decode_body(body: bytes, content_encoding: str, limit: int = MAX_RECORD) -> bytes:
