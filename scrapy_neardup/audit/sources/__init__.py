@@ -33,6 +33,7 @@ from .records import (
     open_regular,
     opened,
     read_whole,
+    unlisted,
 )  # fmt: skip
 from .responses import is_cache, looks_like_html, read_cache, read_warc
 
@@ -102,7 +103,8 @@ def _read_file(path: Path, kind: str, settings: AuditOptions, folder: Path | Non
 def _read_folder(folder: Path, settings: AuditOptions) -> Iterator[Record]:
     inside = Path(os.path.realpath(folder))
     sites: set[str] = set()  # directories of sites: those with pages, and all below them
-    for directory, directories, names in os.walk(folder):
+    closed: list[OSError] = []  # of directories that cannot be listed
+    for directory, directories, names in os.walk(folder, onerror=closed.append):
         for results in [name for name in sorted(directories) if Path(directory, name, FILE).is_file()]:
             yield Skipped(Origin(str(Path(directory, results))), "results_of_an_audit")
             directories.remove(results)
@@ -127,6 +129,7 @@ def _read_folder(folder: Path, settings: AuditOptions) -> Iterator[Record]:
                 yield Skipped(origin, "other_file")
             else:
                 yield from _read_file(path, kind, settings, folder)
+    yield from map(unlisted, closed)
 
 
 def _kind(path: Path) -> str:

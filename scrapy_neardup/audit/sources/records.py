@@ -88,6 +88,11 @@ class BrokenRecord(NamedTuple):
     reason: str
 
 
+def unlisted(error: OSError) -> BrokenRecord:
+    """Tell of a directory that cannot be listed."""
+    return BrokenRecord(Origin(str(error.filename)), error.strerror or str(error))
+
+
 class Skipped(NamedTuple):
     """A sound record that is no page, and why, such as ``redirect``, ``error``, ``not_html``, ``robots``."""
 

@@ -41,6 +41,7 @@ from .records import (
     open_regular,
     seconds,
     too_long,
+    unlisted,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -180,12 +181,13 @@ def _revisit(
 
 def is_cache(path: Path) -> bool:
     """Tell whether *path* is the cache of a spider or contains one, by some of its directories."""
-    return next(_entries(path, _DEPTH - 1, _PROBES), None) is not None
+    return next(_entries(path, _DEPTH - 1, [], _PROBES), None) is not None
 
 
 def read_cache(path: Path, settings: AuditOptions) -> Iterator[Record]:
     """Yield the pages of the caches in *path*, as `FilesystemCacheStorage` has them; no pickle is read."""
-    for entry in _entries(path, _DEPTH):
+    closed: list[OSError] = []
+    for entry in _entries(path, _DEPTH, closed):
         origin = Origin(str(path), entry.relative_to(path).as_posix())
         try:
             yield _cached(entry, origin)
@@ -193,17 +195,22 @@ def read_cache(path: Path, settings: AuditOptions) -> Iterator[Record]:
             yield BrokenRecord(origin, f"{Path(error.filename).name} is missing")
         except DAMAGE as error:
             yield BrokenRecord(origin, str(error))
+    yield from map(unlisted, closed)
 
 
-def _entries(path: Path, depth: int, most: int | None = None) -> Iterator[Path]:
-    """Yield the entries of caches in *path*, of *most* directories in each, sorted."""
-    with os.scandir(path) as inside:
-        below = [path / each.name for each in islice(inside, most) if each.is_dir(follow_symlinks=False)]
+def _entries(path: Path, depth: int, closed: list[OSError], most: int | None = None) -> Iterator[Path]:
+    """Yield the entries of caches in *path*, of *most* directories in each, sorted; note those *closed*."""
+    try:
+        with os.scandir(path) as inside:
+            below = [path / each.name for each in islice(inside, most) if each.is_dir(follow_symlinks=False)]
+    except OSError as error:
+        closed.append(error)
+        return
     for directory in sorted(below):
         if directory.name[:2] == path.name and _FINGERPRINT.fullmatch(directory.name):
             yield directory
         elif depth:
-            yield from _entries(directory, depth - 1, most)
+            yield from _entries(directory, depth - 1, closed, most)
 
 
 def _cached(entry: Path, origin: Origin) -> Record:

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,6 +82,25 @@ def test_folder(tmp_path: Path) -> None:
         *((f"{folder}/{name}", "other_file") for name in ("font.eot", "package.json", "style.css")),
     ]  # fmt: skip
     assert not contents.problems
+
+
+@pytest.mark.parametrize("others", [1, 4])
+def test_a_folder_that_cannot_be_listed_is_told(
+    others: int, cached: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside others in a folder of pages, or of caches."""
+    for name in ("a/b", "c"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "page.html").write_bytes(html(1))
+    if others > 1:
+        cached()
+    scandir, closed = os.scandir, str(tmp_path / "a")
+    monkeypatch.setattr(
+        os, "scandir", lambda path: scandir(path if str(path) != closed else f"{closed}/none")
+    )
+    contents = read(tmp_path)
+    assert len(contents.pages) == others
+    assert [each.origin.path for each in contents.problems] == [f"{closed}/none"]
 
 
 def test_several_sources_are_read_by_name_and_once(tmp_path: Path) -> None:
