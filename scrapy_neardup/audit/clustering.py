@@ -330,8 +330,7 @@ def canonical_ranks(
     site = np.unique(told & 0xFFFFFFFF, return_inverse=True)[1]
     shares = (np.bincount(site, weights=counts[story] == 1) / np.bincount(site))[site][which]
     columns = order_of(crawl, stories, shares, hosts, urls).values()
-    numbered = iter(text_places(*(each for each in columns if isinstance(each, list))))
-    keys = [next(numbered) if isinstance(each, list) else each for each in columns]
+    keys = [text_places(each)[0] if isinstance(each, list) else each for each in columns]
     return np.argsort(np.lexsort(keys[::-1]))
 
 
@@ -355,7 +354,7 @@ def order_of(
         return found[groups]
 
     tests = [re.compile(translate(pattern)) for pattern in patterns]
-    ends = [f".{_spelled(host)}" for host in hosts]
+    ends = [f".{host_of('//' + host.strip('.')) or host}" for host in hosts]
     # Shorter URLs come first, then by their characters.
     spelled = [f"{len(decoded):09}{decoded}{url}" for url in urls for decoded in (unquote(url),)]
     # By the canonical URL that pages name: those that are named, or name themselves; no others' last.
@@ -393,9 +392,3 @@ def _places(count: int, found: Iterable[Sequence[bool]]) -> NDArray[np.int64]:
     """Return the place of the first of *found* that holds of each of *count*, or else how many there are."""
     none = np.ones(count, bool)
     return sum((none := none & ~np.array(each, bool) for each in found), np.zeros(count, np.int64))
-
-
-def _spelled(host: str) -> str:
-    """Return a preferred *host* as `host_of` spells it; itself if it is none, so that no page has it."""
-    address = f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host.strip(".")
-    return host_of(f"//{address}") or host

@@ -36,19 +36,16 @@ _TITLE = re.compile(r"[^\W\d_]+")
 class Edit(NamedTuple):
     """A change of URLs."""
 
-    #: "parameter", "path" or "case".
-    kind: str
     #: What is taken out, names of parameters (``a&b``) or a part of scheme, host and path; what replaces it.
     name: str
     by: str
     #: What finds it, a regular expression, and the replacement, in which ``\\L`` makes all lower case.
     pattern: str
     to: str
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """Strings of which each URL that is changed contains at least one."""
-        return ("",) if self.kind == "case" else (*self.name.partition("*")[0].split("&"),)
+    #: Strings of which each URL that is changed contains at least one.
+    parts: tuple[str, ...]
+    #: Whether it takes out parameters of queries.
+    of_query: bool = False
 
 
 class Rule(NamedTuple):
@@ -232,7 +229,8 @@ def _without(name: str) -> Edit:
     """Return the edit that takes parameters out, ``a&b``, or that of a path, ``;a``."""
     start = r"([^?#]*?)" if name[0] == ";" else r"([^?#]*\?(?:[^#]*?&)?)"
     either = "|".join(map(re.escape, name.split("&")))
-    return Edit("parameter", name, "", rf"{start}(?:{either})=[^;&/?#]*", r"\1")
+    pattern = rf"{start}(?:{either})=[^;&/?#]*"
+    return Edit(name, "", pattern, r"\1", (*name.split("&"),), of_query=name[0] != ";")
 
 
 def _parameters(query: str, other: str) -> Iterator[Edit]:
@@ -246,14 +244,14 @@ def _parameters(query: str, other: str) -> Iterator[Edit]:
 def _differences(place: str, kept: str) -> Iterator[Edit]:
     """Yield the edits that make the one of two URLs without queries the other."""
     if place.lower() == kept.lower():
-        yield Edit("case", "A", "a", "[^?#]*", r"\L")
+        yield Edit("A", "a", "[^?#]*", r"\L", ("",))
         return
     one, other = place.split("/"), kept.split("/")
     for at, name in enumerate(one[:-2]):
         # Such as /category/red/p/1 and /p/1, or /category/blue/p/1.
         others = (one[:at] + one[at + 2 :], [*one[: at + 1], *other[at + 1 : at + 2], *one[at + 2 :]])
         if name.isalpha() and other in others:
-            yield Edit("path", f"{name}/*/", "", rf"([^?#]*?/){name}/[^/?#]+/", r"\1")
+            yield Edit(f"{name}/*/", "", rf"([^?#]*?/){name}/[^/?#]+/", r"\1", (f"{name}/",))
     one, other = _TOKENS.findall(place), _TOKENS.findall(kept)
     shorter = min(len(one), len(other))
     start = next((at for at in range(shorter) if one[at] != other[at]), shorter)
@@ -263,7 +261,7 @@ def _differences(place: str, kept: str) -> Iterator[Edit]:
     if part and _WORDS.fullmatch(part) and _WORDS.fullmatch(by):
         head = r"(?<!\w)" if part[0].isalpha() else ""
         tail = "(?=[?#]|$)" if not end else r"(?!\w)" if part[-1].isalpha() else ""
-        yield Edit("path", part, by, rf"([^?#]*?){head}{re.escape(part)}{tail}", rf"\1{by}")
+        yield Edit(part, by, rf"([^?#]*?){head}{re.escape(part)}{tail}", rf"\1{by}", (part,))
 
 
 def _scopes(edit: Edit, pages: Pages, least: float) -> list[tuple[str, ...]]:
@@ -322,7 +320,7 @@ def for_discarder(
     """
     for pages in by_site(rows).values():
         for rule in _of_site(pages, least):
-            if rule.edit.kind != "parameter" or rule.edit.name.startswith(";"):
+            if not rule.edit.of_query:
                 continue
             include = [each + "|/"["/" not in each] for each in rule.scope]
             places = (re.escape(each).replace(r"\*", ".*").replace(r"\|", "(?=[?#]|$)") for each in include)

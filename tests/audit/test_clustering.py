@@ -169,7 +169,7 @@ def test_a_page_that_others_name_is_declared_unless_it_names_another() -> None:
 @pytest.mark.parametrize(
     ("host", "url"),
     [
-        ("2001:db8::1", "http://[2001:db8::1]/long/path"), ("[2001:DB8::1]", "http://[2001:db8::1]/long"),
+        ("[2001:DB8::1]", "http://[2001:db8::1]/long"), (".b.example.", "http://www.b.example/long"),
         ("B\u00fccher.example", "http://www.xn--bcher-kva.example/"),
         ("xn--bcher-kva.example.", "http://b\u00fccher.example/"),
     ],
