@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .arguments import require_number, require_type, require_whole
 from .clock import SECONDS_PER_DAY, now
 from .errors import ConfigurationError
@@ -32,9 +30,9 @@ from .matching.records import (
     header_for,
     scheme_of,
 )
-from .matching.sites import may_be_one, site_key
+from .matching.sites import site_key
 from .options import DetectionOptions
-from .verdict import Repeated, Verdict
+from .verdict import Verdict
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -323,7 +321,7 @@ class _Case:
             pending=found.pending[row],
             unchanged=self.decision.unchanged,
             bounded=self.bounded,
-            repeats=None if self.signature.wall else partial(_repeated, candidates, row),
+            repeats=None if self.signature.wall else partial(candidates.repeated, row),
             explain=partial(self.detector.matcher.explain, candidates.record, stored, shared),
         )
 
@@ -334,22 +332,3 @@ def _require_limits(min_tokens: int, window: float | None) -> None:
         require_number("window", window)
         if window <= 0:
             raise ConfigurationError(f"window is {window}: use days above 0.")
-
-
-def _repeated(candidates: Candidates, best: int) -> list[Repeated]:
-    """Return the stored documents that a document repeats, the *best* row first, those in progress by age."""
-    found, judgement = candidates.found, candidates.judgement
-    sites, site = found.stored.records["site"].tolist(), int(candidates.record["site"])
-    by_age = np.argsort(np.abs(found.documents))  # negative numbers descend
-    near = [row for row in by_age.tolist() if judgement.near[row] and row != best]
-    return [
-        Repeated(
-            found.stored.urls[row],
-            found.stored.notes[row],
-            sites[row],
-            one_site=may_be_one(sites[row], site),
-            exact=bool(judgement.exact[row]),
-            pending=found.pending[row],
-        )
-        for row in (best, *near)
-    ]

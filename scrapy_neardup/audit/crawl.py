@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from scrapy_neardup.fingerprint.main_text import MainText, stand_in
 from scrapy_neardup.index import Documents
-from scrapy_neardup.matching.records import DIGEST, entries, filed_url
+from scrapy_neardup.matching.records import entries, filed_url
 from scrapy_neardup.matching.sites import TOLD, UNKNOWN, site_key, split_url
 
 from .arrays import begins, text_places
@@ -67,11 +67,9 @@ def load_crawl(store: Store, settings: AuditOptions) -> Crawl:
 
     def key(row: int) -> tuple[object, ...]:
         own, url = int(contents[row]), columns.url[row]
-        record = columns.record[own]
         return (url,) if often[url] == 1 else (
-            url, columns.keys[own, DIGEST], record["digest"], record["fingerprint"], times[row],
-            columns.title[own], columns.declared[own], columns.noindex[own], columns.alternates[own],
-            record.tobytes(), columns.note[own],
+            url, columns.keys[own].tobytes(), times[row], columns.title[own], columns.declared[own],
+            columns.noindex[own], columns.alternates[own], columns.record[own].tobytes(), columns.note[own],
         )  # fmt: skip
 
     order = np.array(sorted(rows, key=key), np.int64)

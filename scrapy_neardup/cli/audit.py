@@ -76,7 +76,7 @@ _url_field = click.option("--url-field", metavar="NAME", help=_guessed.format("U
     "--earlier",
     multiple=True,
     metavar="DIRECTORY",
-    help="Results of an audit on Spark whose pages count, too; they are not read again; repeatable.",
+    help="Results of an audit on Spark: what repeats a page that it keeps is told, too; repeatable.",
 )
 @output.json_option
 @click.pass_context

@@ -16,11 +16,11 @@ from scrapy_neardup.fingerprint.sketch import similarity
 from scrapy_neardup.fingerprint.values import BITS_OF_WORD, FEW, compare
 from scrapy_neardup.index.protocol import Documents, Found, Lookup
 from scrapy_neardup.options import DetectionOptions
-from scrapy_neardup.verdict import Kind
+from scrapy_neardup.verdict import Kind, Repeated
 
 from .records import DIGEST, EQUAL_ONLY, HIDDEN, OWN, URL
 from .rules import LEAST_CONTAINED, Evidence, Figures, Findings, beyond_chance, verify
-from .sites import TOLD, UNKNOWN
+from .sites import TOLD, UNKNOWN, may_be_one
 
 #: In a crawl each lookup finds at most so many documents (of 19,777 press releases none met more than 72),
 #: and compares at most about so many stored fingerprints, which takes some milliseconds.
@@ -79,6 +79,23 @@ class Candidates(NamedTuple):
                 found.stored.urls[row],
             ),
         )
+
+    def repeated(self, best: int) -> list[Repeated]:
+        """Return the documents that the new one repeats, the *best* row first, those in progress by age."""
+        found, judgement, site = self.found, self.judgement, int(self.record["site"])
+        by_age = np.argsort(np.abs(found.documents))  # negative numbers descend
+        near = [row for row in by_age.tolist() if judgement.near[row] and row != best]
+        return [
+            Repeated(
+                found.stored.urls[row],
+                found.stored.notes[row],
+                own := int(found.stored.records["site"][row]),
+                one_site=may_be_one(own, site),
+                exact=bool(judgement.exact[row]),
+                pending=found.pending[row],
+            )
+            for row in (best, *near)
+        ]
 
     def of_two_sites(self, row: int) -> bool:
         """Whether the new document is of a known site or template, and the one in *row* is not of that."""

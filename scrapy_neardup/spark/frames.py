@@ -97,16 +97,6 @@ def _joined(parts: list[bytes | None], size: int, kind: Any) -> NDArray[Any]:
     return np.frombuffer(bytearray(b"".join(each or bytes(size) for each in parts)), kind)
 
 
-def signed(values: NDArray[np.uint64]) -> Rows:
-    """Return 64-bit keys as Spark holds them; they differ where *values* differ."""
-    return np.ascontiguousarray(values).view(np.int64)
-
-
-def unsigned(values: Rows) -> NDArray[np.uint64]:
-    """Undo `signed`."""
-    return np.ascontiguousarray(values).view(np.uint64)
-
-
 def crawl_of(table: pa.Table | pa.RecordBatch, settings: AuditOptions) -> Crawl:
     """Return the pages of a *table* as the audit has them; columns that it lacks are empty."""
     keys, records, count = keys_of(table, settings.header), records_of(table, settings.header), table.num_rows
@@ -229,11 +219,13 @@ def in_groups(
     """Return what *kernel* makes of tables in which all rows that are equal in *by* are together.
 
     Of so many *pages*, some `ROWS` come into each table; a larger group makes a larger one. If *by* names
-    nothing, all rows, of which there have to be some, come into one.
+    nothing, all rows come into one.
     """
     if not by:
         whole = frame.coalesce(1)  # without a shuffle
-        return whole.mapInArrow(lambda rows: [kernel(pa.Table.from_batches(rows), *given)], schema)
+        return whole.mapInArrow(
+            lambda rows: [kernel(pa.Table.from_batches(some), *given) for some in [[*rows]] if some], schema
+        )
     bucket = F.pmod(F.xxhash64(*by), F.lit(pages // ROWS + 1))
     return frame.groupBy(bucket).applyInArrow(
         lambda table: pa.Table.from_batches([kernel(table, *given)]), schema

@@ -23,9 +23,9 @@ from scrapy_neardup.audit.sources.feeds import Fields, json_object
 from scrapy_neardup.audit.sources.records import BrokenRecord, Origin, PageRecord
 from scrapy_neardup.audit.store import unpacked
 from scrapy_neardup.errors import ConfigurationError
-from scrapy_neardup.matching.records import DIGEST, entries
+from scrapy_neardup.matching.records import entries
 
-from .frames import batch_of, column_names, in_groups, keys_of, mapped, numbers, records_of, texts, unsigned
+from .frames import batch_of, column_names, in_groups, mapped, numbers, records_of, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from scrapy_neardup.index import Header
 
     from .frames import Workspace
+
+
+#: What an audit has read, signed: another one takes it as it is.
+SIGNATURES = "signatures.parquet"
 
 
 class Sources(NamedTuple):
@@ -103,8 +107,7 @@ def _url(path: str) -> str:
 SIGNED = (
     "kind string, source string, place string, url string, fetched double, declared string, "
     "alternates string, title string, noindex boolean, reason string, wall boolean, keys binary, "
-    "record binary, headline string, paragraphs binary, text binary, note binary, count long, site long, "
-    "first binary"
+    "record binary, headline string, paragraphs binary, text binary, note binary, count long, site long"
 )
 _COLUMNS = column_names(SIGNED)
 #: Rows that an executor hands over at a time.
@@ -116,7 +119,7 @@ def read_frame(frame: DataFrame, settings: AuditOptions) -> DataFrame:
     fields = Fields(settings)
     if not fields.any_text(frame.columns):
         raise ConfigurationError(f"Nothing can be read: {fields.no_text(frame.columns)}")
-    return signed(frame, sign_rows, settings)
+    return signed(frame, in_rows, settings)
 
 
 def read_paths(spark: SparkSession, sources: Sources, settings: AuditOptions) -> DataFrame:
@@ -125,20 +128,23 @@ def read_paths(spark: SparkSession, sources: Sources, settings: AuditOptions) ->
     if sources.lines:
         content = spark.read.text(sources.lines)
         content = content.selectExpr("cast(value as binary) line", "input_file_name() source")
-        found.append(signed(content, sign_lines, settings))
-    found += [read_frame(spark.read.parquet(table), settings) for table in sources.tables]
+        found.append(signed(content, in_lines, settings))
+    for table in sources.tables:
+        frame = spark.read.parquet(table)
+        is_signed = table.endswith(f"/{SIGNATURES}")
+        found.append(frame.where("kind = 'page'").drop("id") if is_signed else read_frame(frame, settings))
     if others := sources.others:
         rows = spark.createDataFrame([tuple(each) for each in others], "name string, kind string")
-        found.append(signed(rows.repartitionByRange(len(others), "name"), sign_files, settings))
+        found.append(signed(rows.repartitionByRange(len(others), "name"), in_files, settings))
     return reduce(lambda one, other: one.unionByName(other), found)
 
 
 def signed(
-    frame: DataFrame, sign: Callable[..., Iterator[pa.RecordBatch]], settings: AuditOptions
+    frame: DataFrame, read: Callable[..., Iterator[tuple[str, Record]]], settings: AuditOptions
 ) -> DataFrame:
-    """Return what *sign* makes of *frame*, by one process a task: Spark runs a task for each processor."""
+    """Return what is signed of all that *read* finds, by one process a task: Spark runs one a processor."""
     alone = dataclasses.replace(settings, workers=1)
-    return frame.mapInArrow(lambda batches: sign(batches, alone), SIGNED)
+    return frame.mapInArrow(lambda batches: sign(read(batches, alone), alone), SIGNED)
 
 
 class _Rows:
@@ -178,14 +184,11 @@ class _Rows:
         columns: dict[str, Any] = {name: [row.get(name) for row in rows] for name in _COLUMNS}
         for name in ("noindex", "wall"):
             columns[name] = [value and bool(value) for value in columns[name]]
-        table = pa.table({name: columns[name] for name in ("keys", "record")})
-        keys, records = keys_of(table, self._header), records_of(table, self._header)
-        first = np.stack((keys[DIGEST], records["digest"], records["fingerprint"]), axis=1).astype(">u8")
-        columns |= {"first": first, "site": records["site"].astype(np.int64)}
-        return batch_of(columns, SIGNED)
+        records = records_of(pa.table({"record": columns["record"]}), self._header)
+        return batch_of(columns | {"site": records["site"]}, SIGNED)
 
 
-def _sign(records: Iterable[tuple[str, Record]], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
+def sign(records: Iterable[tuple[str, Record]], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
     """Sign *records*, which come with the names of their sources."""
     sink = _Rows(settings.header)
     for _ in Reader(sink, settings).read(records):
@@ -194,49 +197,41 @@ def _sign(records: Iterable[tuple[str, Record]], settings: AuditOptions) -> Iter
     yield sink.take()
 
 
-def sign_rows(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    """Sign the pages in the rows of a table, which have no place that is the same in every run."""
+def in_rows(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[tuple[str, Record]]:
+    """Yield the pages in the rows of a table, which have no place that is the same in every run."""
     fields = Fields(settings)
-    items = (item for batch in batches for item in batch.to_pylist())
-    return _sign_records((fields.page(item, Origin("", "")) for item in items), settings)
+    for item in (item for batch in batches for item in batch.to_pylist()):
+        yield "", _with_url(fields.page(item, Origin("", "")))
 
 
-def sign_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    """Sign the pages in lines of JSON, with the file of each."""
+def in_lines(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[tuple[str, Record]]:
+    """Yield the pages in lines of JSON, with the file of each."""
     fields = Fields(settings)
-    rows = (row for batch in batches for row in batch.to_pylist() if row["line"].strip())
-    found = (fields.page(json_object(row["line"]), Origin(row["source"])) for row in rows)
-    return _sign_records(found, settings)
+    for row in (row for batch in batches for row in batch.to_pylist() if row["line"].strip()):
+        yield "", _with_url(fields.page(json_object(row["line"]), Origin(row["source"])))
 
 
-def _sign_records(
-    records: Iterable[PageRecord | BrokenRecord], settings: AuditOptions
-) -> Iterator[pa.RecordBatch]:
-    """Sign pages; one without a URL of its own is a problem."""
-    no_url = "no URL, which tells pages apart: name its field with --url-field"
-    found = (
-        BrokenRecord(each.origin, no_url)
-        if isinstance(each, PageRecord) and each.url == str(each.origin)
-        else each
-        for each in records
-    )
-    return _sign((("", each) for each in found), settings)
+def _with_url(page: PageRecord | BrokenRecord) -> PageRecord | BrokenRecord:
+    """Return *page*, or a problem in its place if it has no URL of its own."""
+    if isinstance(page, PageRecord) and page.url == str(page.origin):
+        reason = "no URL, which tells pages apart: name its field with --url-field"
+        return BrokenRecord(page.origin, reason)
+    return page
 
 
-def sign_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[pa.RecordBatch]:
-    """Sign the pages in files, with the kind of each."""
-    for batch in batches:
-        for row in batch.to_pylist():
-            yield from _sign(read_sources([Input(**row)], settings), settings)
+def in_files(batches: Iterable[pa.RecordBatch], settings: AuditOptions) -> Iterator[tuple[str, Record]]:
+    """Yield the pages in files, with the kind of each."""
+    files = (Input(**row) for batch in batches for row in batch.to_pylist())
+    return read_sources([*files], settings)
 
 
 #: What is kept of a page when its place is known; the text stays with what was read.
 _KEPT = (
     "id", "url", "title", "declared", "alternates", "noindex", "coalesce(fetched, double('NaN')) fetched",
-    "keys", "record", "wall", "headline", "paragraphs", "note", "site", "first",
+    "keys", "record", "wall", "headline", "paragraphs", "note", "site",
 )  # fmt: skip
 #: The order of `audit.crawl`: what is the same in all of these is the same page.
-_ORDER = ("url", "first", "fetched", "title", "declared", "noindex", "alternates", "record", "note")
+_ORDER = ("url", "keys", "fetched", "title", "declared", "noindex", "alternates", "record", "note")
 #: Which of what was signed are pages.
 PAGE = "kind = 'page' and (reason is null or reason = 'no_text')"
 #: What is counted of what was signed.
@@ -297,7 +292,7 @@ def sign_rest(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
     columns = (texts(batch, name) for name in ("text", "left_out", "instead"))
     for packed, left_out, instead in zip(*columns, strict=True):
         text = unpacked(packed)
-        keys = unsigned(np.array(left_out or (), np.int64)).tolist()
+        keys = np.array(left_out or (), np.int64).view(np.uint64).tolist()
         rest.append(rest_of(text, {*keys}, text.title if instead is None else instead))
     signatures = [*settings.fingerprinter.signatures(rest)]
     documents = entries(signatures, texts(batch, "url"), settings.header)

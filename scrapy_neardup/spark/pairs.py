@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F  # noqa: N812
 
 from scrapy_neardup.audit.all_pairs import (
     MOST,
@@ -21,10 +20,10 @@ from scrapy_neardup.audit.all_pairs import (
 )
 from scrapy_neardup.audit.arrays import begins
 from scrapy_neardup.audit.clustering import judge_of, pairs_table
-from scrapy_neardup.index.tables import BITS, NO_KEY
+from scrapy_neardup.index.tables import BITS
 from scrapy_neardup.matching.records import DIGEST
 
-from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, parted, signed, unsigned
+from .frames import batch_of, column_names, crawl_of, in_groups, mapped, numbers, parted, texts
 from .pages import COMPARED
 
 if TYPE_CHECKING:
@@ -32,14 +31,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from scrapy_neardup.audit.all_pairs import Keys
     from scrapy_neardup.audit.options import AuditOptions
     from scrapy_neardup.fingerprint import Scheme
     from scrapy_neardup.index.tables import PermutedTables
 
     from .frames import Rows, Workspace
 
-#: Of a page: the halves of the digest of its text, whether it can be judged, its fingerprint, other keys.
-TEXT = "text long, digest long, row long, fit boolean, fingerprint long, site long, note binary, own binary"
 PAIR = "a long, b long"
 #: Fingerprints that the layout of tables is chosen by, and seconds that an entry of a table takes: it is
 #: written, sent and sorted, by one core of a server of 2021. Pairs that stay together, about.
@@ -47,45 +45,39 @@ _SAMPLE, _ENTRY, _SHARE = 1 << 14, 1e-6, 1 << 12
 
 
 def firsts(documents: DataFrame, space: Workspace, settings: AuditOptions) -> DataFrame:
-    """Keep `TEXT` of *documents*, and what pages with equal texts are compared by: see `Groups`.
+    """Keep of *documents* the halves of the digest of each text, and what pages with equal texts differ in.
 
-    The ``first`` page with its text, and with its note, ``again``; and whether it is compared with others,
-    ``alone``. Only of such a page the further keys are kept.
+    The ``first`` page with its text, and with its note, ``again``; whether it is ``fit`` to be judged; and
+    whether it is compared with others, ``alone``, see `Groups`. Only of such a page further keys are kept.
     """
-    described = mapped(documents.select("row", "keys", "record", "wall", "note"), text_of, TEXT, settings)
+    fields, further = settings.header.dtype.fields, settings.header.keys - settings.loaded_scheme.keys
+    assert fields is not None
+    columns = [f"substring(keys, {8 * DIGEST + 1}, 8) text", f"substring(keys, {8 * further + 1}) own"]
+    for name in ("digest", "fingerprint", "site", "tokens"):
+        kind, offset, *_ = fields[name]
+        columns.append(f"substring(record, {offset + 1}, {kind.itemsize}) {name}")
+    tokens = ", ".join(f"substring(tokens, {place}, 1)" for place in (4, 3, 2, 1))  # the least byte is first
+    fit = f"coalesce(bigint(conv(hex(concat({tokens})), 16, 10)) >= {max(settings.min_tokens, 1)}, false) fit"
     least = "min(row) over (partition by text, digest"
     alone = f"fit and row = {least}, note, fingerprint, site) alone"
-    found = described.selectExpr("*", f"{least}) first", f"{least}, note) again", alone)
-    found = found.withColumn("own", F.expr("if(alone, own, null)"))
+    found = documents.selectExpr("row", "note", *columns).selectExpr("*", fit)
+    found = found.selectExpr("*", f"{least}) first", f"{least}, note) again", alone)
+    own = "if(alone, own, null) own"
+    found = found.selectExpr("row", "first", "again", "fit", "alone", "fingerprint", own)
     return space.keep(found, "work/firsts", alone="count_if(alone)")
-
-
-def text_of(batch: pa.RecordBatch, settings: AuditOptions) -> pa.RecordBatch:
-    """Return of each page what its text is equal by, and what else `TEXT` has."""
-    crawl = crawl_of(batch, settings)
-    documents = crawl.documents
-    columns = {
-        "text": signed(documents.keys[DIGEST]),
-        "digest": signed(documents.records["digest"]),
-        "row": batch.column("row"),
-        "fit": crawl.long,
-        "fingerprint": signed(documents.records["fingerprint"]),
-        "site": documents.records["site"].astype(np.int64),
-        "note": batch.column("note"),
-        "own": documents.keys[settings.header.keys - settings.loaded_scheme.keys :].T,
-    }
-    return batch_of(columns, TEXT)
 
 
 def candidates(found: DataFrame, count: int, space: Workspace, settings: AuditOptions) -> DataFrame:
     """Return pairs of pages that stand alone, as *found* by `firsts`: each once, the lower row first."""
     scheme = settings.loaded_scheme
     alone = found.where("alone").select("row", "fingerprint", "own")
-    keys = mapped(alone, keys_held, "kind int, key long, row long", scheme)
+    held = [f"struct(1 kind, substring(own, {8 * key + 1}, 8) key)" for key in range(scheme.keys)]
+    held += ["struct(0 kind, fingerprint key)"] * len(scheme.simhash)
+    keys = alone.selectExpr("row", f"inline(array({', '.join(held)}))").where("key <> X'FFFFFFFFFFFFFFFF'")
     pairs = in_groups(keys, ["kind", "key"], count, pairs_of_keys, PAIR, scheme)
     if scheme.simhash and scheme.distance:
         sample = alone.select("fingerprint").limit(_SAMPLE).collect()  # they are in groups by a hash
-        values = np.unique(unsigned(np.array([row[0] for row in sample], np.int64)))
+        values = np.unique(np.frombuffer(b"".join(row[0] for row in sample), np.uint64))
         layout = choose_layout(values, scheme.distance, space.counted["alone"], _ENTRY)
         entry = "name int, prefix long, key long, row long"
         filed = mapped(alone.select("row", "fingerprint"), permuted, entry, layout)
@@ -94,23 +86,15 @@ def candidates(found: DataFrame, count: int, space: Workspace, settings: AuditOp
     return pairs.distinct()
 
 
-def keys_held(batch: pa.RecordBatch, scheme: Scheme) -> pa.RecordBatch:
-    """Return a row for the fingerprint of each page (kind 0), and for each further key (kind 1)."""
-    rows = numbers(batch, "row")
-    own = np.frombuffer(b"".join(batch.column("own").to_pylist()), np.uint64)
-    by_print = rows if scheme.simhash else rows[:0]
-    key = np.concatenate((unsigned(numbers(batch, "fingerprint"))[: len(by_print)], own))
-    row = np.concatenate((by_print, np.repeat(rows, scheme.keys)))
-    kind = np.repeat(np.array([0, 1], np.int32), [len(by_print), len(own)])
-    held = key != NO_KEY
-    columns = {"kind": kind[held], "key": signed(key[held]), "row": row[held]}
-    return batch_of(columns, "kind int, key long, row long")
+def longs(table: pa.Table | pa.RecordBatch, name: str) -> Keys:
+    """Return a column of 8 bytes each."""
+    return np.frombuffer(b"".join(texts(table, name)), np.uint64)
 
 
 def pairs_of_keys(table: pa.Table, scheme: Scheme) -> pa.RecordBatch:
     """Return the pairs of pages with a key in common."""
     table = table.sort_by("row")
-    kinds, keys = numbers(table, "kind"), unsigned(numbers(table, "key"))
+    kinds, keys = numbers(table, "kind"), longs(table, "key")
     rows, places = np.unique(numbers(table, "row"), return_inverse=True)
     found = []
     for kind, most in enumerate((SAME, scheme.most or MOST)):
@@ -121,12 +105,12 @@ def pairs_of_keys(table: pa.Table, scheme: Scheme) -> pa.RecordBatch:
 
 def permuted(batch: pa.RecordBatch, layout: PermutedTables) -> pa.RecordBatch:
     """Return each page once for each table, with its fingerprint permuted and the prefix of that."""
-    keys = layout.keys(unsigned(numbers(batch, "fingerprint")))
+    keys = layout.keys(longs(batch, "fingerprint"))
     shifts = BITS - np.array(layout.prefix_bits, np.uint64)
     columns = {
         "name": np.repeat(np.arange(len(keys), dtype=np.int32), batch.num_rows),
         "prefix": (keys >> shifts[:, np.newaxis]).ravel().astype(np.int64),
-        "key": signed(keys.ravel()),
+        "key": keys.ravel().view(np.int64),
         "row": np.tile(numbers(batch, "row"), len(keys)),
     }
     return batch_of(columns, "name int, prefix long, key long, row long")
@@ -134,7 +118,7 @@ def permuted(batch: pa.RecordBatch, layout: PermutedTables) -> pa.RecordBatch:
 
 def near_pairs_of_tables(table: pa.Table, layout: PermutedTables, distance: int) -> pa.RecordBatch:
     """Return the pairs of pages whose fingerprints differ, in at most *distance* bits."""
-    names, keys, rows = numbers(table, "name"), unsigned(numbers(table, "key")), numbers(table, "row")
+    names, keys, rows = numbers(table, "name"), numbers(table, "key").view(np.uint64), numbers(table, "row")
     order = np.lexsort((rows, keys, names))
     names, keys, rows = names[order], keys[order], rows[order]
     found: list[Rows] = []

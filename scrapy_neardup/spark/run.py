@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
@@ -23,14 +22,14 @@ from scrapy_neardup.audit.options import AuditOptions
 from scrapy_neardup.audit.output.files import LARGEST, numbers_in, settings_of
 from scrapy_neardup.audit.store import unpacked
 from scrapy_neardup.errors import ConfigurationError, DependencyUnavailable
-from scrapy_neardup.index import Documents
 from scrapy_neardup.index.stores import open_index
-from scrapy_neardup.matching.records import filed_url, header_for
+from scrapy_neardup.matching.records import header_for
 
 from . import clusters
 from .clusters import LED, SHOWN, TOGETHER, clustered, compare, connected, ranked
-from .frames import Workspace, batch_of, column_names, in_groups, keys_of, mapped, numbers, records_of, texts
-from .pages import READ, SIGNED, find_paths, named, read_frame, read_paths
+from .earlier import COLUMNS, FEW, FILED, filed_of, repeating
+from .frames import Workspace, batch_of, column_names, in_groups, mapped, texts
+from .pages import READ, SIGNATURES, SIGNED, find_paths, named, read_frame, read_paths
 from .pairs import PAIRED, REPEATS, judged
 
 if TYPE_CHECKING:
@@ -41,14 +40,13 @@ if TYPE_CHECKING:
 
 #: The file that says that an audit has come to its end.
 SUMMARY = "summary.json"
-#: The names of what is kept, in the folder of an audit.
-SIGNATURES, SETTINGS = "signatures.parquet", "settings.json"
+SETTINGS = "settings.json"
 #: Variables that say that Spark is set up here: by spark-submit, or by an installation of its own.
 _SET_UP = {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_HOME"}
 #: Documents that are added to an index at a time, pages that a part has.
 _ROWS = 1 << 14
 #: Into how many parts rows are sent. Settings for few pages: to plan and compile takes longer than they.
-_PARTS = "spark.sql.shuffle.partitions"
+_PARTS, _ASKED = "spark.sql.shuffle.partitions", "spark.sql.parquet.pushdown.inFilterThreshold"
 _BRIEF = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -165,7 +163,7 @@ def fitted(spark: SparkSession, count: int, settings: dict[str, str]) -> SparkSe
     given = dict(spark.conf.getAll.items() - session.conf.getAll.items())
     most, parts = str(spark.conf.get(_PARTS)), 1 + count // _ROWS
     parts = min(parts, int(most)) if most.isdigit() else parts  # some say "auto"
-    for name, value in (given | settings | {_PARTS: str(parts)}).items():
+    for name, value in (given | settings | {_PARTS: str(parts), _ASKED: str(FEW)}).items():
         session.conf.set(name, value)
     return session
 
@@ -176,7 +174,7 @@ def _with_seed_of(space: Workspace, earlier: Sequence[str], given: dict[str, Any
     Raises `ConfigurationError` if the signatures could not be compared.
     """
     for folder in earlier:
-        identity = json.loads(space.read_text(f"{folder.rstrip('/')}/{SETTINGS}"))["identity"]
+        identity = json.loads(space.read_text(f"{folder}/{SETTINGS}"))["identity"]
         if given.get("seed") is None:
             given = {**given, "seed": identity["seed"]}
         own = _identity(AuditOptions(**given))
@@ -197,7 +195,8 @@ def make_index(folder: str | os.PathLike[str], where: str) -> int:
     """File the pages of the audit in *folder*, on this machine, in a new index; return how many.
 
     A crawl whose ``NEARDUP_DIR`` or ``NEARDUP_STORE`` is *where*, a directory or a URL, knows these pages
-    from the start. Walls and short texts are left out. Raises `ConfigurationError` and what the index raises.
+    from the start, but for repeats, walls and short texts. Raises `ConfigurationError` and what the index
+    raises.
     """
     audited = json.loads(Path(folder, SETTINGS).read_text("utf-8"))
     settings = AuditOptions(**audited["settings"])
@@ -211,17 +210,9 @@ def make_index(folder: str | os.PathLike[str], where: str) -> int:
         # It imports pandas, which takes longer than all else.
         import pyarrow.dataset
 
-        table = pyarrow.dataset.dataset(str(Path(folder, SIGNATURES)), format="parquet")
-        columns = ["url", "fetched", "keys", "record"]
-        signed = pyarrow.dataset.field("record").is_valid()
-        for batch in table.to_batches(columns=columns, filter=signed, batch_size=_ROWS):
-            if batch.num_rows:
-                records = records_of(batch, header)
-                records["time"] = np.clip(np.nan_to_num(numbers(batch, "fetched")), 0, 2**32 - 1)
-                urls = [filed_url(url) for url in texts(batch, "url")]
-                documents = Documents(keys_of(batch, header), records, urls, [b""] * len(urls))
-                fit = records["tokens"] >= max(settings.min_tokens, 1)
-                count += len(index.add(documents.take(np.flatnonzero(fit))))
+        table = pyarrow.dataset.dataset(str(Path(folder, FILED)), format="parquet")
+        for batch in table.to_batches(batch_size=_ROWS):
+            count += len(index.add(filed_of(batch, settings)))
     return count
 
 
@@ -254,13 +245,14 @@ def audit_paths(paths: Sequence[str], out: str, *, master: str | None = None, **
     """Find the duplicates among the pages of files; write the results to the folder *out*.
 
     Starts a session on *master* unless there is one. *options* are the settings of `AuditOptions`, and
-    besides *earlier*, folders of audits whose pages count, too, but are not read again; *overwrite*, whether
-    results that are in *out* are replaced; and *watch*, a function that is told each step. Raises
+    besides *earlier*, folders of audits of which new pages are repeats, too; *overwrite*, whether results
+    that are in *out* are replaced; and *watch*, a function that is told each step. Raises
     `ConfigurationError`, `DependencyUnavailable` and `SourceUnavailable`.
     """
     sources = find_paths(paths)  # a wrong path is said before Spark starts
     spark = start_session(master)
-    return _audit(spark, lambda settings: read_paths(spark, sources, settings), out, **options)
+    again = [folder for folder, _, name in (t.rpartition("/") for t in sources.tables) if name == SIGNATURES]
+    return _audit(spark, lambda settings: read_paths(spark, sources, settings), out, again=again, **options)
 
 
 def _audit(
@@ -268,6 +260,7 @@ def _audit(
     read: Callable[[AuditOptions], DataFrame],
     out: str,
     *,
+    again: Sequence[str] = (),
     earlier: Sequence[str] = (),
     overwrite: bool = False,
     watch: Callable[[str], None] = lambda step: None,
@@ -276,14 +269,11 @@ def _audit(
     space = Workspace(spark, out)
     if not overwrite and space.exists(SUMMARY):
         raise ConfigurationError(f"There are results in {out}: name another folder, or overwrite them.")
-    settings = AuditOptions(**_with_seed_of(space, earlier, options))
+    earlier = [folder.rstrip("/") for folder in earlier]
+    settings = AuditOptions(**_with_seed_of(space, [*again, *earlier], options))
     space.remove(SUMMARY)  # without it what an audit that fails leaves is not taken for results
     watch("signing")
-    signed = read(settings)
-    for folder in earlier:
-        before = spark.read.schema(signed.schema).parquet(f"{folder.rstrip('/')}/{SIGNATURES}")
-        signed = signed.unionByName(before.where("kind = 'page'"))
-    signed = space.keep(signed.withColumn("id", F.monotonically_increasing_id()), SIGNATURES, **READ)
+    signed = space.keep(read(settings).withColumn("id", F.monotonically_increasing_id()), SIGNATURES, **READ)
     content = {"settings": asdict(settings), "identity": _identity(settings)}
     space.write_text(SETTINGS, json.dumps(content) + "\n")
     count = space.counted["pages"]
@@ -292,6 +282,11 @@ def _audit(
     space.alone = count <= clusters.ALONE
     space.spark = fitted(spark, count, _BRIEF if space.alone else {})
     signed = space.spark.read.schema(signed.schema).parquet(space.path(SIGNATURES))
+    known = None
+    if earlier:
+        watch("earlier pages")
+        known = repeating(signed, earlier, space, settings)
+        signed = signed.join(known.select("id"), "id", "left_anti")
     watch("boilerplate")
     documents = named(signed, count, space, settings)
     if space.alone:
@@ -315,6 +310,10 @@ def _audit(
         finally:
             documents.unpersist()
     watch("writing")
+    fit = found.where("canonical is null and verdict not in ('wall', 'too_short')")
+    space.keep(signed.select(*COLUMNS).join(fit.select("id"), "id"), FILED)
+    if known is not None:
+        found = found.unionByName(known, allowMissingColumns=True)
     write_tables(found, pairs, space)
     write_dropped(found, signed, space)
     summary = summarise(space.counted, settings)

@@ -25,7 +25,8 @@ from click.testing import CliRunner
 from scrapy_neardup import ConfigurationError
 from scrapy_neardup.audit import audit as audit_here
 from scrapy_neardup.audit.clustering import components
-from scrapy_neardup.audit.output.files import read_rows
+from scrapy_neardup.audit.filter import filter_against
+from scrapy_neardup.audit.output.files import only_numbers_differ, read_rows
 from scrapy_neardup.audit.url_rules import COLUMNS, by_site
 from scrapy_neardup.cli import main
 from tests.audit.corpora import edited, feed, template, text
@@ -43,7 +44,16 @@ elif not HERE:
     pytest.skip("needs PySpark and Java", allow_module_level=True)
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-from scrapy_neardup.spark import SparkAudit, audit, clusters, frames, make_index, start_session
+from scrapy_neardup.spark import (
+    SparkAudit,
+    audit,
+    audit_paths,
+    clusters,
+    earlier,
+    frames,
+    make_index,
+    start_session,
+)
 from scrapy_neardup.spark.clusters import connected
 from scrapy_neardup.spark.frames import Workspace
 
@@ -104,7 +114,10 @@ def test_a_frame_in_any_order_and_an_earlier_audit(spark: SparkSession, tmp_path
         for number, part in ((1, rows[:40]), (3, rows[40:]))
     )
     before = audit(first, str(tmp_path / "before"), seed=3)
-    found = audit(second, str(tmp_path / "spark"), earlier=[before.out])
+    second.write.parquet(str(tmp_path / "second"))
+    found = audit_paths(
+        [f"{before.out}/signatures.parquet", str(tmp_path / "second")], str(tmp_path / "spark")
+    )
     for table in TABLES:
         assert rows_of(found, table) == rows_here(tmp_path / "here", table), table
     with pytest.raises(ConfigurationError, match="other settings"):
@@ -118,6 +131,40 @@ def test_a_frame_in_any_order_and_an_earlier_audit(spark: SparkSession, tmp_path
         audit(first.limit(0), before.out, overwrite=True)  # one that fails leaves no results
     assert not Path(before.out, "summary.json").exists()
     assert make_index(found.out, str(tmp_path / "index")) > len(pages) / 2
+
+
+def test_new_pages_repeat_what_a_filter_leaves_out(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the index of the earlier audits; what is left is audited as if it was alone."""
+    pages, outs, index = crawl(5), list[str](), tmp_path / "index"
+    feeds = [str(feed(tmp_path / f"{n}.jl", pages[n::3])) for n in range(3)]
+    for number, source in enumerate(feeds):
+        if number == 2:  # in many tasks, by way of a join
+            monkeypatch.setattr(clusters, "ALONE", 1)
+            monkeypatch.setattr(earlier, "FEW", 1)
+        outs.append(str(tmp_path / f"audit{number}"))
+        found = audit_paths([source], outs[-1], seed=3, earlier=outs[:-1])
+        if number < 2:
+            make_index(outs[-1], str(index))
+    left_out = filter_against(feeds[2], index, tmp_path / "left.jl").repeats
+    expected = {(each.url, each.verdict, each.match, round(each.similarity, 4)) for each in left_out}
+    assert {verdict for _, verdict, *_ in expected} >= {"exact", "near"}
+    names = ("url", "verdict", "canonical", "similarity")
+    rows = rows_of(found, "pages")[: len(expected)]
+    assert {tuple(row[name] for name in names) for row in rows} == expected
+    with audit_here(tmp_path / "left.jl", tmp_path / "here", seed=3, workers=1):
+        for table in TABLES:
+            there = rows_of(found, table)[len(rows) * (table == "pages") :]
+            assert there == rows_here(tmp_path / "here", table), table
+    here = {*(tmp_path / "here" / "drop.txt").read_text().splitlines()}
+    assert {*dropped(found)} - here == {
+        url
+        for url, verdict, match, alike in expected
+        # Near ones of a series stay, as their texts would have to be read to tell.
+        if verdict == "exact" or (alike >= 0.9 and not only_numbers_differ(url, match))
+    }
+    assert found.summary["pages"] == len(pages[2::3]) == sum(found.summary["verdicts"].values())
 
 
 def test_components_in_rounds(spark: SparkSession, tmp_path: Path) -> None:
