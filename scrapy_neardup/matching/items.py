@@ -244,15 +244,18 @@ class RepeatedItems:
         return known and len(short) == len({site for site, _ in short})
 
 
-def pack(items: Sequence[Described], behind: bytes = b"") -> bytes:
-    """Pack the items of a page into its note, a few bytes *behind* them. A page without any has one, too."""
+def pack(items: Sequence[Described], behind: bytes = b"", *, more: bool = False) -> bytes:
+    """Pack the items of a page into its note, a few bytes *behind* them. A page without any has one, too.
+
+    A page may have *more* than these.
+    """
     parts: list[bytes] = []
     for item in items[:MOST_ITEMS]:
         fields = (_FIELD.pack(key, len(value)) + value for key, value in sorted(item.items()))
         parts.append(bytes([len(item)]) + b"".join(fields))
     while sum(map(len, parts)) > MOST_BYTES - 2 - len(behind):
         parts.pop()
-    count = len(parts) if len(parts) == len(items) else _MORE
+    count = _MORE if more or len(parts) < len(items) else len(parts)
     return bytes([count, len(parts)]) + b"".join(parts) + behind
 
 

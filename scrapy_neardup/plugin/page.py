@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -17,7 +17,15 @@ from scrapy_neardup.extraction import Extraction
 from scrapy_neardup.fingerprint.main_text import changes, paragraphs_of
 from scrapy_neardup.fingerprint.signature import Signature
 from scrapy_neardup.index.pending import Reservation
-from scrapy_neardup.matching.items import Closest, Described, Difference, RepeatedItems, is_variant, pack
+from scrapy_neardup.matching.items import (
+    MOST_ITEMS,
+    Closest,
+    Described,
+    Difference,
+    RepeatedItems,
+    is_variant,
+    pack,
+)
 from scrapy_neardup.matching.sites import site_key
 from scrapy_neardup.verdict import Verdict
 
@@ -86,8 +94,9 @@ class CrawledPage:
         self.failed = False
         #: Asks the index; None if the page is not examined.
         self._reserve: Callable[..., Verdict] | None = None
-        #: The items passed on by their ``id()``, and what each says; None once it is lost.
+        #: The first items passed on by their ``id()``, and what each says; the lost ones, None if not known.
         self._passed: dict[int, tuple[Any, Described | None]] = {}
+        self._lost: set[int] | None = set()
         #: An item that is dropped if no other follows.
         self._held: Any = None
         self._repeated: RepeatedItems | None = None
@@ -268,7 +277,9 @@ class CrawledPage:
             await self._drop(response, item)
             return False
         self.passed_items += 1
-        self._passed[id(item)] = (item, described)
+        noted = described is not None and len(self._passed) <= MOST_ITEMS  # of a million in a feed
+        if noted or self.extension.config.item_fields:
+            self._passed[id(item)] = (item, described)
         with self.reporter.fails_open("output", response.url):
             for field in self.extension.config.cluster_field:
                 if not put(item, field, self._story_of(described or {})):
@@ -361,9 +372,10 @@ class CrawledPage:
     def item_lost(self, item: Any, *, failed: bool) -> None:
         """Note that a pipeline has dropped *item*, or has *failed*."""
         self.lost_items += 1
-        # If a pipeline has put another object in its place, nobody knows which one it was.
-        for key in [id(item)] if id(item) in self._passed else [*self._passed]:
-            self._passed[key] = (self._passed[key][0], None)
+        if self._lost is not None and id(item) in self._passed:
+            self._lost.add(id(item))
+        else:  # a pipeline has put another object in its place, or it is one of very many
+            self._lost = None
         if failed:
             self.fail()
 
@@ -372,6 +384,11 @@ class CrawledPage:
         self.failed = True
         if self.reservation is not None:
             self.extension.reservations.release(self.reservation)
+
+    def _stored(self) -> Iterator[tuple[Any, Described | None]]:
+        """Yield the first items, and what each says; None of those that were lost."""
+        for key, (item, said) in self._passed.items():
+            yield item, None if self._lost is None or key in self._lost else said
 
     @property
     def is_stored(self) -> bool:
@@ -388,14 +405,15 @@ class CrawledPage:
         with self.reporter.fails_open("budget", self.url):
             self._tell_budget()
         with self.reporter.fails_open("settle", self.url):
-            items = [described for _, described in self._passed.values() if described is not None]
+            items = [said for _, said in self._stored() if said is not None]
             for key in self._passed:
                 self.extension.item_origins.pop(key, None)
             self._report_unreported()
             if self.reservation is None:
                 return
             if self.is_stored:
-                note = pack(items, self.story.noted(self.url))
+                more = self.passed_items > len(self._passed)
+                note = pack(items, self.story.noted(self.url), more=more)
                 self.extension.reservations.confirm(self.reservation, note=note)
             else:
                 self.extension.reservations.release(self.reservation)
@@ -424,10 +442,10 @@ class CrawledPage:
         elif not isinstance(self.extraction, str) and self.extraction.signature is not None:
             # It may have items or links; no crawl of items needs one without. What it shows is its story.
             items = [
-                (sorted(said.items()), files_of(item)) if said else self.url
-                for item, said in self._passed.values()
+                (sorted(said.items()), files_of(item)) if said else self.url for item, said in self._stored()
             ]
-            story = identify(f"{self.extraction.signature.digest!r}{items}")
+            more = self.url if self.passed_items > len(items) else ""
+            story = identify(f"{self.extraction.signature.digest!r}{items}{more}")
             new = new or not budget.has_items()
         # Without any item and link it may be the answer to too many requests, and not the page.
         if self.ended and not (new or self.yielded_items or self.has_links):

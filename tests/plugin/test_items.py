@@ -6,6 +6,7 @@ Nor is an item lost that a second page completes, because that page is a copy.
 import dataclasses
 import random
 import time
+from weakref import WeakSet
 
 import attrs
 import pydantic
@@ -137,6 +138,28 @@ async def test_a_news_client_that_rejects_some_copies(site, crawl, pages, text, 
     urls = [site.url + front for front in ("/front", "/index", "/home")]
     result = await crawl(Client, urls=urls, at_once=concurrency)
     assert sorted(item["story"] for item in result.items) == sorted(expected)
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/csv"])
+async def test_the_items_of_a_page_with_very_many_are_not_kept_in_memory(site, crawl, pages, text, kind):
+    made = dataclasses.make_dataclass("Row", ["number"], eq=False)
+    alive, counts = WeakSet(), []
+
+    class Feed(pages):
+        def parse(self, response):
+            for number in range(2000):
+                alive.add(row := made(number))
+                counts.append(len(alive))
+                yield row
+
+    class Plain:
+        def process_item(self, item):
+            return {"number": item.number}
+
+    site.pages["/"] = (200, {"Content-Type": kind}, text(1).encode())
+    result = await crawl(Feed, {"ITEM_PIPELINES": {Plain: 300}}, urls=[f"{site.url}/"])
+    assert len(result.items) == 2000
+    assert max(counts) < 1000
 
 
 async def test_the_report_names_the_page_whose_item_says_the_same(site, crawl, pages):
