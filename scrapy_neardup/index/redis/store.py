@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice, repeat
@@ -56,23 +56,24 @@ class Job:
         #: The calls of the step that is next; why it has failed.
         self.calls = next(steps)
         self.failure: Exception | None = None
-        #: Whether all is done, and what has come of it.
-        self.done, self.result = False, None
+        #: Whether all is done, or never will be, and what has come of it.
+        self.done, self._broken, self.result = False, False, None
 
     def take(self, answers: list[Any]) -> None:
         """Go on with the *answers* to the calls, of which some may be errors."""
-        errors = [each for each in answers if isinstance(each, Exception)]
-        if any(isinstance(each, Again) for each in errors):
+        if self._broken:
             return
-        if errors and not self._once:
-            self.failure = errors[0]
+        errors = [each for each in answers if isinstance(each, Exception)]
+        again = any(isinstance(each, Again) for each in errors)
+        self.failure = errors[0] if errors and not again and not self._once else None
+        if again or self.failure:
             return
         try:
             self.calls = self._steps.send(answers)
         except StopIteration as end:
             self.done, self.result = True, end.value
         except IndexUnavailable as error:
-            self.done, self.failure = True, error
+            self.calls, self.failure, self._broken = [], error, True
 
 
 def _question(calls: Sequence[Call]) -> Steps:
@@ -133,8 +134,8 @@ class Store:
         self.prefixes = prefixes = server.address.prefixes
         self.layout = Layout(header, prefixes)
         self._window = round(window * 1000)
-        #: Told when a round trip is over; whether a thread makes one.
-        self._turn, self._taken = threading.Condition(threading.Lock()), False
+        #: Told when a round trip is over; whether a thread makes one, and how many were made.
+        self._turn, self._taken, self._made = threading.Condition(threading.Lock()), False, 0
         #: What is asked for, and what was confirmed or released and is not yet written.
         self.queue: list[Job] = []
         #: Names of buckets that were longer: they are read by themselves, so that only a part need be read.
@@ -170,7 +171,7 @@ class Store:
         jobs = [Job(each, once=once) for each in every]
         self.settle(*jobs)
         try:
-            if failure := self._write(jobs):
+            if failure := self._wait(jobs):
                 raise failure
         finally:
             with self._turn:
@@ -179,27 +180,28 @@ class Store:
 
     def write(self) -> Exception | None:
         """Write what was settled; return why something of it is not written, and waits."""
-        return self._write([*self.queue])
+        return self._wait([*self.queue])
 
-    def _write(self, jobs: Sequence[Job]) -> Exception | None:
-        for each in jobs:
-            each.failure = None
-        self._wait(lambda: all(each.done or each.failure for each in jobs))
-        return next((each.failure for each in jobs if each.failure), None)
+    def _wait(self, jobs: Sequence[Job]) -> Exception | None:
+        """Wait until *jobs* are done, or have failed, for which the error is returned.
 
-    def _wait(self, is_over: Callable[[], bool]) -> None:
-        """Make round trips until something is so, or wait while another thread makes them."""
-        while not is_over():
+        Of all threads that wait one makes the round trips.
+        """
+        first = self._made
+        while True:
+            made, left = self._made, [each.failure for each in jobs if not each.done]
+            if not left or (made > first and all(left)):
+                return next(iter(left), None)
             with self._turn:
-                self._turn.wait_for(lambda: is_over() or not self._taken)
-                if is_over():
-                    return
+                self._turn.wait_for(lambda: not self._taken or self._made > made)  # noqa: B023  # at once
+                if self._made > made:
+                    continue
                 self._taken = True
             try:
                 self._round()
             finally:
                 with self._turn:
-                    self._taken = False
+                    self._taken, self._made = False, self._made + 1
                     self._turn.notify_all()
 
     def _round(self) -> None:
