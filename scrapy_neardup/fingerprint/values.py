@@ -71,11 +71,13 @@ def occasion(lines: str) -> str:
 
     They tell one performance of a play from the next. Hours alone go with the line before them.
     """
-    for before, line in pairwise(("", *fold_letters(lines).split("\n"))):
-        if found := _HOURS.search(line):
-            alone = not _TOKENS.search(line.replace(found[1] + found[0], ""))
-            return " ".join(_TOKENS.findall(f"{before} {line}" if alone else line))
-    return ""
+    lines = fold_letters(lines)
+    if not (found := _HOURS.search(lines)):
+        return ""
+    number = lines.count("\n", 0, found.start())
+    before, line = ["", *lines.split("\n")][number : number + 2]
+    alone = not _TOKENS.search(line.replace(found[1] + found[0], ""))
+    return " ".join(_TOKENS.findall(f"{before} {line}" if alone else line))
 
 
 def titles(terms: Terms, lines: Sequence[str], seed: int) -> list[bytes]:
