@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -94,9 +94,8 @@ class CrawledPage:
         self.failed = False
         #: Asks the index; None if the page is not examined.
         self._reserve: Callable[..., Verdict] | None = None
-        #: The first items passed on by their ``id()``, and what each says; the lost ones, None if not known.
+        #: The first items passed on by their ``id()``, and what each says; None once it is lost.
         self._passed: dict[int, tuple[Any, Described | None]] = {}
-        self._lost: set[int] | None = set()
         #: An item that is dropped if no other follows.
         self._held: Any = None
         self._repeated: RepeatedItems | None = None
@@ -372,10 +371,9 @@ class CrawledPage:
     def item_lost(self, item: Any, *, failed: bool) -> None:
         """Note that a pipeline has dropped *item*, or has *failed*."""
         self.lost_items += 1
-        if self._lost is not None and id(item) in self._passed:
-            self._lost.add(id(item))
-        else:  # a pipeline has put another object in its place, or it is one of very many
-            self._lost = None
+        # If a pipeline has put another object in its place, or it is one of very many, any may be lost.
+        for key in [id(item)] if id(item) in self._passed else [*self._passed]:
+            self._passed[key] = (self._passed[key][0], None)
         if failed:
             self.fail()
 
@@ -384,11 +382,6 @@ class CrawledPage:
         self.failed = True
         if self.reservation is not None:
             self.extension.reservations.release(self.reservation)
-
-    def _stored(self) -> Iterator[tuple[Any, Described | None]]:
-        """Yield the first items, and what each says; None of those that were lost."""
-        for key, (item, said) in self._passed.items():
-            yield item, None if self._lost is None or key in self._lost else said
 
     @property
     def is_stored(self) -> bool:
@@ -405,7 +398,7 @@ class CrawledPage:
         with self.reporter.fails_open("budget", self.url):
             self._tell_budget()
         with self.reporter.fails_open("settle", self.url):
-            items = [said for _, said in self._stored() if said is not None]
+            items = [said for _, said in self._passed.values() if said is not None]
             for key in self._passed:
                 self.extension.item_origins.pop(key, None)
             self._report_unreported()
@@ -442,7 +435,8 @@ class CrawledPage:
         elif not isinstance(self.extraction, str) and self.extraction.signature is not None:
             # It may have items or links; no crawl of items needs one without. What it shows is its story.
             items = [
-                (sorted(said.items()), files_of(item)) if said else self.url for item, said in self._stored()
+                (sorted(said.items()), files_of(item)) if said else self.url
+                for item, said in self._passed.values()
             ]
             more = self.url if self.passed_items > len(items) else ""
             story = identify(f"{self.extraction.signature.digest!r}{items}{more}")

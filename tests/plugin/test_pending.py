@@ -47,17 +47,6 @@ async def test_six_at_once(site, crawl, pages, policy, remote, monkeypatch):
     assert threading.main_thread() not in threads
 
 
-async def test_all_fail(site, crawl, pages):
-    class Failing(pages):
-        def parse(self, response):
-            self.note(response)
-            raise ValueError("broken callback")
-
-    result = await crawl(Failing, urls=site.copies(6), at_once=6, raises=True)
-    assert len(result.spider.seen) == 6  # each had its chance
-    assert result.counts("unique", "released", "duplicate", "index/documents") == [6, 6, 0, 0]
-
-
 class Kinds:
     """Callbacks of each kind that Scrapy takes; each but the last yields one item."""
 
