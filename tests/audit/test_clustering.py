@@ -176,3 +176,30 @@ def test_a_page_that_others_name_is_declared_unless_it_names_another() -> None:
 )  # fmt: skip
 def test_a_preferred_host_may_be_spelled_in_several_ways(host: str, url: str) -> None:
     assert ranks_of([("http://a.example/",), (url,)], (host,)).tolist() == [1, 0]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["http://a/", "https://a/", "https://b/%41", "https://b/A", "http://[", ""]),
+            st.sampled_from(["", "http://a/", "https://b/A"]),
+            st.integers(0, 2),
+            st.sampled_from([0.0, 1.0, 2.0, float("nan")]),
+            st.integers(0, 2),
+        ),
+        unique_by=repr,
+    ),
+    st.randoms(),
+)
+def test_the_same_order_however_pages_are_numbered(rows: list[tuple[object, ...]], dice: object) -> None:
+    # Unknown times are all one, and what a page names counts only by the rule.
+    distinct = {(r[0], r[1], r[2], r[3] if r[3] and r[3] > 0 else 0, r[4]): r for r in rows}  # type: ignore[operator]
+    rows = list(distinct.values())
+    shuffled = list(rows)
+    dice.shuffle(shuffled)  # type: ignore[attr-defined]
+    orders = []
+    for some in (rows, shuffled):
+        ranks = ranks_of(some, ("b",))
+        assert sorted(ranks.tolist()) == list(range(len(some)))
+        orders.append([(some[p][0], some[p][2], some[p][4]) for p in np.argsort(ranks)])
+    assert orders[0] == orders[1]

@@ -200,3 +200,29 @@ def test_comparison_shows_both_texts_whole_unless_they_are_very_long(
         shown = " ".join(report.page.locator(f".diff >> nth=0 >> .{side}").all_text_contents())
         assert shown.split() == original.split()
     assert "Only the first 20,000 characters are compared." in report.page.inner_text("#cluster-list")
+
+
+@in_browser
+def test_alignment_is_the_longest_common_subsequence(open_report: Open, audited: Audited) -> None:
+    """The comparison of words that the page shows has as many equal words as dynamic programming finds."""
+    dice, texts = random.Random(4), []
+    for _ in range(20):
+        left = [f"w{dice.randrange(6)}" for _ in range(dice.randrange(8, 30))]
+        kept = (word for word in left if dice.random() < 0.9)  # drawn by turns with the next
+        right = [word if dice.random() < 0.8 else f"w{dice.randrange(6)}" for word in kept]
+        texts += [" ".join(left), " ".join(right)]
+    report = open_report(pairs_of(audited, texts))
+    report.compare()
+    said = report.page.locator(".comparison > p").all_inner_texts()
+    for sentence, left, right in zip(said, texts[::2], texts[1::2], strict=True):
+        common = "The texts are equal." if left == right else str(_common(left.split(), right.split()))
+        assert sentence.split(" word")[0] == common
+
+
+def _common(a: list[str], b: list[str]) -> int:
+    row = [0] * (len(b) + 1)
+    for x in a:
+        diagonal = 0
+        for j, y in enumerate(b, 1):
+            diagonal, row[j] = row[j], diagonal + 1 if x == y else max(row[j], row[j - 1])
+    return row[-1]
