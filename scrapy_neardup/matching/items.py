@@ -6,6 +6,7 @@ of a page's items are packed into a few bytes, its *note*, which the index keeps
 
 from __future__ import annotations
 
+import json
 import re
 import struct
 import time
@@ -350,7 +351,7 @@ def _fields(name: str, value: object) -> Iterator[tuple[str, bytes]]:
     """Yield what a field says: its short values, and its text. Nothing for what says nothing."""
     texts, short = list[tuple[str, str]](), list[str]()
     found = [*islice(leaves(value), MOST_PARTS + 1)]
-    for path, leaf in found if len(found) <= MOST_PARTS else [("", str(value))]:
+    for path, leaf in found if len(found) <= MOST_PARTS else [("", json.dumps(value, default=_whole))]:
         text = "\0now" if _is_moment(leaf) else _plain(leaf)
         if len(text) > _CHARACTERS and (text.count(" ") > _WORDS or not _is_spaced(text)):
             texts.append((path, text))
@@ -394,8 +395,20 @@ def leaves(value: object, path: str = "", depth: int = 0) -> Iterator[tuple[str,
     elif (fields := fields_of(value)) is not None:
         for name, each in fields.items():
             yield from leaves(each, f"{path}.{name}", depth + 1)
+    elif (told := _told(value)) is not value:
+        yield from leaves(told, path, depth + 1)
     else:
         yield path, value
+
+
+def _told(value: object) -> object:
+    """Return what an array or table holds: ``str()`` leaves out the middle; anything else as it is."""
+    tell = getattr(value, "tolist", None) or getattr(value, "to_dict", None)
+    return value if tell is None else tell()
+
+
+def _whole(value: object) -> object:
+    return str(value) if (told := _told(value)) is value else told
 
 
 def _plain(value: object) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
 from time import process_time
 
+import numpy as np
 import pytest
 
 from scrapy_neardup.matching.items import MOST_BYTES, Difference, ItemNotes, RepeatedItems, pack, unpack
@@ -132,6 +133,7 @@ SIZES = [{"size": "S", "price": 10}, {"size": "M", "price": 12}]
         ("-5 °C", "5 °C"),
         ("€5", "$5"),
         ("★★★", "★★"),
+        *((np.zeros(n), np.eye(1, n, 700)[0]) for n in (1500, 2500)),
         (LATER, LATER.replace(hour=20)),
         (LATER.date(), LATER.replace(day=5, month=7).date()),
         (True, False),
