@@ -76,6 +76,23 @@ class Job:
             self.calls, self.failure, self._broken = [], error, True
 
 
+class Waiting:
+    """A thread that waits until all of some *jobs* are done, or have failed."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.jobs, self.over = jobs, all(each.done for each in jobs)
+        self.failure: Exception | None = None
+        #: Set once that is over, or this is the first of all who wait.
+        self.told = threading.Event()
+
+    def look(self) -> None:
+        """See whether it is over, after a round trip."""
+        left = [each.failure for each in self.jobs if not each.done]
+        if all(left):
+            self.failure, self.over = next(iter(left), None), True
+            self.told.set()
+
+
 def _question(calls: Sequence[Call]) -> Steps:
     return (yield calls)
 
@@ -134,8 +151,9 @@ class Store:
         self.prefixes = prefixes = server.address.prefixes
         self.layout = Layout(header, prefixes)
         self._window = round(window * 1000)
-        #: Told when a round trip is over; whether a thread makes one, and how many were made.
-        self._turn, self._taken, self._made = threading.Condition(threading.Lock()), False, 0
+        self._turn = threading.Lock()
+        #: Threads that wait. The first one makes the round trips.
+        self._waiting: list[Waiting] = []
         #: What is asked for, and what was confirmed or released and is not yet written.
         self.queue: list[Job] = []
         #: Names of buckets that were longer: they are read by themselves, so that only a part need be read.
@@ -187,22 +205,21 @@ class Store:
 
         Of all threads that wait one makes the round trips.
         """
-        first = self._made
-        while True:
-            made, left = self._made, [each.failure for each in jobs if not each.done]
-            if not left or (made > first and all(left)):
-                return next(iter(left), None)
-            with self._turn:
-                self._turn.wait_for(lambda: not self._taken or self._made > made)  # noqa: B023  # at once
-                if self._made > made:
-                    continue
-                self._taken = True
-            try:
+        with self._turn:
+            mine = Waiting(jobs)
+            self._waiting.append(mine)
+            first = self._waiting[0]
+        try:
+            if first is not mine and not mine.over:
+                mine.told.wait()
+            while not mine.over:
                 self._round()
-            finally:
-                with self._turn:
-                    self._taken, self._made = False, self._made + 1
-                    self._turn.notify_all()
+        finally:
+            with self._turn:
+                self._waiting.remove(mine)
+                for first in self._waiting[:1]:
+                    first.told.set()
+        return mine.failure
 
     def _round(self) -> None:
         """Make the next step of all in the queue, in one round trip. Needs the turn."""
@@ -216,6 +233,8 @@ class Store:
             each.take([*islice(answers, len(each.calls))])
         with self._turn:
             self.queue = [each for each in self.queue if not each.done]
+            for waiting in self._waiting:
+                waiting.look()
 
     def close(self, seconds: float) -> None:
         """Write what was settled, tried for so many *seconds*. Raises an error that names what is not."""
