@@ -17,11 +17,12 @@ from scrapy_neardup.index.pending import Lease, LeasedDocument, Leases, Pending,
 from scrapy_neardup.index.protocol import Documents, Filing, Found, Lookup, Stored
 from scrapy_neardup.index.search import Matches, Met, closest, most_shared, put_together
 
+from .jobs import Job
 from .layout import EQUAL_BYTES, GROUP, NEAR_BYTES
 from .opening import open_header
 from .scripts import Call
 from .server import Address, Server
-from .store import BATCH, RETRY_SECONDS, Job, Known, Store, Wanted, raised
+from .store import BATCH, RETRY_SECONDS, Known, Store, Wanted, raised
 
 #: Seconds that a pending document holds without being renewed.
 LEASE_SECONDS = 60.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice, repeat
@@ -17,10 +17,11 @@ from scrapy_neardup.index.pending import Lease
 from scrapy_neardup.index.protocol import Documents
 from scrapy_neardup.index.search import Matches
 
+from .jobs import Job, Steps, question
 from .layout import EQUAL_BYTES, GONE, NEAR_BYTES, Generation, Layout, Place, before, compared
 from .opening import first_number, make_part
 from .scripts import Call, packed
-from .server import Addressed, Again, IndexGone, Server
+from .server import Addressed, IndexGone, Server
 
 #: Documents sent or asked for at a time.
 BATCH = 512
@@ -42,40 +43,6 @@ Contents = dict[bytes, bytes | None]
 _FIRST_KEYS = 2
 
 
-Steps = Generator[Sequence[Call], list[Any], Any]
-
-
-class Job:
-    """An operation of several *steps*. One that fails is made again, unless it is asked only *once*.
-
-    *kept* is a document, one row, that is named if it cannot be written.
-    """
-
-    def __init__(self, steps: Steps, kept: Documents | None = None, *, once: bool = False) -> None:
-        self._steps, self.kept, self._once = steps, kept, once
-        #: The calls of the step that is next; why it has failed.
-        self.calls = next(steps)
-        self.failure: Exception | None = None
-        #: Whether all is done, or never will be, and what has come of it.
-        self.done, self._broken, self.result = False, False, None
-
-    def take(self, answers: list[Any]) -> None:
-        """Go on with the *answers* to the calls, of which some may be errors."""
-        if self._broken:
-            return
-        errors = [each for each in answers if isinstance(each, Exception)]
-        again = any(isinstance(each, Again) for each in errors)
-        self.failure = errors[0] if errors and not again and not self._once else None
-        if again or self.failure:
-            return
-        try:
-            self.calls = self._steps.send(answers)
-        except StopIteration as end:
-            self.done, self.result = True, end.value
-        except IndexUnavailable as error:
-            self.calls, self.failure, self._broken = [], error, True
-
-
 class Waiting:
     """A thread that waits until all of some *jobs* are done, or have failed."""
 
@@ -91,10 +58,6 @@ class Waiting:
         if all(left):
             self.failure, self.over = next(iter(left), None), True
             self.told.set()
-
-
-def _question(calls: Sequence[Call]) -> Steps:
-    return (yield calls)
 
 
 class Known(NamedTuple):
@@ -177,7 +140,7 @@ class Store:
 
     def ask(self, calls: Sequence[Call]) -> list[Any]:
         """Make *calls*, and return their answers."""
-        return raised(self.do(_question(calls), once=True)[0]) if calls else []
+        return raised(self.do(question(calls), once=True)[0]) if calls else []
 
     def settle(self, *jobs: Job) -> None:
         """Have *jobs* done, in their order, with what is asked next; do not wait for that."""
