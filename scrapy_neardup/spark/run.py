@@ -310,7 +310,7 @@ def _audit(
         finally:
             documents.unpersist()
     watch("writing")
-    fit = found.where("canonical is null and verdict not in ('wall', 'too_short')")
+    fit = found.where("verdict in ('unique', 'template')")  # as the canonical page of a cluster is
     space.keep(signed.select(*COLUMNS).join(fit.select("id"), "id"), FILED)
     if known is not None:
         found = found.unionByName(known, allowMissingColumns=True)

@@ -146,7 +146,8 @@ def test_new_pages_repeat_what_a_filter_leaves_out(
         outs.append(str(tmp_path / f"audit{number}"))
         found = audit_paths([source], outs[-1], seed=3, earlier=outs[:-1])
         if number < 2:
-            make_index(outs[-1], str(index))
+            kept = sum(found.summary["verdicts"][name] for name in ("unique", "template"))
+            assert make_index(outs[-1], str(index)) == kept
     left_out = filter_against(feeds[2], index, tmp_path / "left.jl").repeats
     expected = {(each.url, each.verdict, each.match, round(each.similarity, 4)) for each in left_out}
     assert {verdict for _, verdict, *_ in expected} >= {"exact", "near"}
