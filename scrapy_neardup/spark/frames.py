@@ -36,6 +36,8 @@ ROWS = 1 << 12
 #: Bytes of a row group of Parquet. Each task holds one in memory while it writes, and one while it reads: of
 #: the 128 MiB that are usual, two tasks would fill the memory of a small executor.
 ROW_GROUP = 1 << 23
+#: Of so many pages each task may hold a number or two: some 100 MB.
+_HELD = 1 << 21
 _KINDS = {
     "long": pa.int64(), "int": pa.int32(), "string": pa.string(), "float": pa.float32(),
     "double": pa.float64(), "boolean": pa.bool_(), "binary": pa.binary(),
@@ -166,6 +168,10 @@ class Workspace:
     def again(self, frame: DataFrame, name: str) -> DataFrame:
         """Return *frame* for several steps: kept, unless the pages are few, of which one step needs it."""
         return frame.repartition(1) if self.alone else self.keep(frame, name)
+
+    def held(self, few: DataFrame) -> DataFrame:
+        """Return some bytes a page so that each task has all of them, and what they are joined with stays."""
+        return F.broadcast(few) if self.counted["pages"] <= _HELD else few
 
     def numbered(self, frame: DataFrame, by: Sequence[str], name: str) -> DataFrame:
         """Return *frame* with a ``row``, int64 that ascend in the order *by*, with gaps; kept if many."""

@@ -266,7 +266,7 @@ def named(signed: DataFrame, count: int, space: Workspace, settings: AuditOption
     same = by_site.where(f"not ({is_changed})").drop(*column_names(_CHANGES))
     changed = by_site.where(is_changed)
     read = signed.where("text is not null").select("id", "text")
-    needed = read.join(changed.select("id"), "id", "left_semi")  # most texts are not sent around
+    needed = read.join(space.held(changed.select("id")), "id", "left_semi")  # most texts are not sent around
     signed_anew = mapped(changed.join(needed, "id"), sign_rest, f"{COMPARED}, {SHOWN}", settings)
     return same.unionByName(space.again(signed_anew, "work/changed"))
 

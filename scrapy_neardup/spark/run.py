@@ -77,7 +77,7 @@ def write_tables(grouped: DataFrame, pairs: DataFrame, space: Workspace) -> None
         # As in the table of pages.
         rounded = (f"float(bround(double({name}), 4)) {name}" for name in ("similarity", "containment"))
         pairs = pairs.selectExpr("struct(a, b) row", "url1", "url2", "kind", "distance", *rounded)
-        grouped = grouped.join(space.keep(numbered, "work/clusters"), "leader", "left")
+        grouped = grouped.join(space.held(space.keep(numbered, "work/clusters")), "leader", "left")
     url, verdict, *others = column_names(SHOWN)
     tables = {
         "clusters": (
@@ -96,7 +96,7 @@ def write_dropped(grouped: DataFrame, signed: DataFrame, space: Workspace) -> No
     """Write what can be dropped, a name a line: `output.files.dropped` says what that is."""
     series = grouped.where("drop and series and verdict <> 'exact'")
     sides = series.selectExpr("row", "explode(array(id, kept)) id")
-    stored = signed.where("text is not null").select("id", "text").join(sides, "id")
+    stored = signed.where("text is not null").select("id", "text").join(space.held(sides), "id")
     said = mapped(stored, numbers_said, "row long, said string")
     others = said.groupBy("row").agg(F.expr("min(said) <> max(said) other")).where("other")
     pages = grouped.select("row", "name", "drop").join(others, "row", "left")
@@ -311,7 +311,7 @@ def _audit(
             documents.unpersist()
     watch("writing")
     fit = found.where("verdict in ('unique', 'template')")  # as the canonical page of a cluster is
-    space.keep(signed.select(*COLUMNS).join(fit.select("id"), "id"), FILED)
+    space.keep(signed.select(*COLUMNS).join(space.held(fit.select("id")), "id"), FILED)
     if known is not None:
         found = found.unionByName(known, allowMissingColumns=True)
     write_tables(found, pairs, space)
