@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,8 +73,7 @@ def filter_against(
         open_index(against, None).close()  # raises if there is none
     how: dict[str, Any] = {"extractor": settings.extractor_identity, "min_tokens": settings.min_tokens}
     how |= {name: options[name] for name in ("scheme", "tables", "features") if name in options}
-    with Detector.open(against, **how) as detector:
-        staged = _Staged(detector.index)
+    with Detector.open(against, **how) as detector, closing(_Staged(detector.index)) as staged:
         batch = _Batch(Detector(staged, min_tokens=settings.min_tokens) if add else detector, add)
         filer = Filer(detector.fingerprinter, detector.index.header, signatures=True)
         Reader(batch, settings, lambda where, done: watch("Comparing", done, where), filer).read_all(inputs)

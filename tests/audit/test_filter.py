@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import threading
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -135,6 +136,7 @@ def test_an_audit_copies_its_sources_without_what_drop_txt_lists(name: str, tmp_
 def test_nothing_is_filed_before_the_copy_is_there(corpus: Path, tmp_path: Path) -> None:
     rows = [{"url": f"https://new.example/{n}", "text": text(n)} for n in (0, 20, 21)]
     batch, out = write(tmp_path / "b.jl", rows), tmp_path / "out.jl"
+    before = {*threading.enumerate()}
     with mock.patch.object(Path, "replace", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         filter_against(batch, corpus, out, add=True)
     assert [*tmp_path.glob("out*")] == []
@@ -144,6 +146,9 @@ def test_nothing_is_filed_before_the_copy_is_there(corpus: Path, tmp_path: Path)
     out.unlink()
     filter_against(batch, corpus, out, add=True)
     assert urls(out) == [row["url"] for row in rows[1:]]
+    for thread in {*threading.enumerate()} - before:  # no index stays open
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def test_mistakes_are_told_before_anything_is_written(corpus: Path, tmp_path: Path) -> None:
