@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from functools import partial
@@ -18,7 +19,7 @@ import pytest
 from scrapy_neardup.errors import IndexCorrupted, IndexUnavailable
 from scrapy_neardup.index import LmdbIndex
 from scrapy_neardup.index.lmdb import directory
-from scrapy_neardup.index.lmdb.directory import DATA, check_data_file, require_index
+from scrapy_neardup.index.lmdb.directory import DATA, MERGE, check_data_file, file_lock, require_index
 from scrapy_neardup.index.lmdb.environment import Environment
 from scrapy_neardup.index.lmdb.layout import create
 from torture.children import Child
@@ -206,6 +207,15 @@ def test_others_that_open_or_close_it_at_the_same_moment_are_waited_for(tmp_path
         LmdbIndex(tmp_path, HEADER)
     tries[0] = 1  # one fewer
     LmdbIndex(tmp_path, HEADER).close()
+
+
+def test_it_is_opened_while_another_merges(path: Path) -> None:
+    """Which may take minutes, and a crawl waits for its index."""
+    opening = threading.Thread(target=lambda: LmdbIndex(path, HEADER).close(), daemon=True)
+    with file_lock(path / MERGE, wait=True):
+        opening.start()
+        opening.join(10)
+        assert not opening.is_alive()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")

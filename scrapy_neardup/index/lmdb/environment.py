@@ -120,7 +120,7 @@ class Environment:
             with translated(self.path, "opened"):
                 if path is not None:
                     check_directory(path)
-                if create is not None:
+                if create is not None and not self._data.exists():
                     with file_lock(self.path / MERGE, wait=True):  # nobody else makes one meanwhile
                         if not self._data.exists():
                             create(self.path)
