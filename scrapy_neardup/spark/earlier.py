@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,26 +90,26 @@ def judge(table: pa.Table, settings: AuditOptions) -> pa.RecordBatch:
     """Return `GROUPED` of the new pages in a table that repeat one of the others."""
     is_new, matcher = table.column("is_new").is_valid(), settings.matcher
     stored, table = table.filter(pc.invert(is_new)), table.filter(is_new)
-    index, notes, found = open_index(None, settings.header), ItemNotes(), dict[int, tuple[Any, ...]]()
-    index.add(filed_of(stored, settings))
+    notes, found = ItemNotes(), dict[int, tuple[Any, ...]]()
     pages, urls = filed_of(table, settings), texts(table, "url")
-    for row in np.flatnonzero(pages.records["tokens"] >= max(settings.min_tokens, 1)).tolist():
-        page = pages.take(slice(row, row + 1))
-        candidates = matcher.candidates(page, index.find(page, matcher.lookups))
-        kind, best, _, _, _, _, unchanged = decide(candidates)
-        if best is None or not (kind in ("exact", "near") or unchanged):
-            continue
-        match, similarity = candidates.found.stored.urls[best], candidates.judgement.similarity[best]
-        (items, _), others = unpack(page.notes[0]), RepeatedItems(notes, candidates.repeated(best))
-        differs = bool(items) and others.find(items[0], several=False) == "differs"
-        if differs or similarity < np.float32(settings.min_similarity):
-            continue
-        # A name stays if an earlier page has it. Of a series a text would have to be read.
-        alike = similarity >= np.float32(settings.drop_similarity)
-        drop = kind == "exact" or (kind == "near" and alike and not only_numbers_differ(urls[row], match))
-        drop &= is_plain(urls[row]) and not candidates.own.any()
-        found[row] = kind, match, candidates.judgement.distance[best], similarity, drop
-    index.close()
+    with closing(open_index(None, settings.header)) as index:
+        index.add(filed_of(stored, settings))
+        for row in np.flatnonzero(pages.records["tokens"] >= max(settings.min_tokens, 1)).tolist():
+            page = pages.take(slice(row, row + 1))
+            candidates = matcher.candidates(page, index.find(page, matcher.lookups))
+            kind, best, _, _, _, _, unchanged = decide(candidates)
+            if best is None or not (kind in ("exact", "near") or unchanged):
+                continue
+            match, similarity = candidates.found.stored.urls[best], candidates.judgement.similarity[best]
+            (items, _), others = unpack(page.notes[0]), RepeatedItems(notes, candidates.repeated(best))
+            differs = bool(items) and others.find(items[0], several=False) == "differs"
+            if differs or similarity < np.float32(settings.min_similarity):
+                continue
+            # A name stays if an earlier page has it. Of a series a text would have to be read.
+            alike = similarity >= np.float32(settings.drop_similarity)
+            drop = kind == "exact" or (kind == "near" and alike and not only_numbers_differ(urls[row], match))
+            drop &= is_plain(urls[row]) and not candidates.own.any()
+            found[row] = kind, match, candidates.judgement.distance[best], similarity, drop
     table, names = table.take(np.array([*found], np.int64)), [name_of(urls[row]) for row in found]
     columns = dict[str, Any](zip(table.schema.names, table.columns, strict=True)) | {"name": names}
     columns |= dict(zip(_FOUND, zip(*found.values(), strict=True), strict=False))
